@@ -1,0 +1,1 @@
+"""Answers and alerts as Slack blocks."""

@@ -1,0 +1,1 @@
+"""The rules: one module of check and one file of words each."""

@@ -1,0 +1,1 @@
+"""CUDA, driver, GPU and image compatibility."""

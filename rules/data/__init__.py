@@ -1,0 +1,1 @@
+"""Researched facts, each row with a source and a date."""

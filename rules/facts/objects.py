@@ -1,0 +1,244 @@
+"""Kubernetes objects, trimmed to the fields that rules read.
+
+Field names are spelled as Kubernetes spells them. Unknown fields are skipped while decoding, and `null` where Go prints
+a nil map or list is accepted. Values stay as the API server wrote them; :mod:`rules.facts.cluster` derives facts.
+"""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+Quantity = str | int | float
+"""A resource quantity as written: "8", "500m", "64Gi"; YAML files may hold plain numbers."""
+
+
+class Trimmed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Base of all trimmed objects."""
+
+
+class OwnerReference(Trimmed, frozen=True, gc=False):
+    apiVersion: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class ObjectMeta(Trimmed, frozen=True, gc=False):
+    name: str = ""
+    namespace: str | None = None
+    uid: str | None = None
+    resourceVersion: str | None = None
+    generation: int | None = None
+    creationTimestamp: datetime | None = None
+    deletionTimestamp: datetime | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    ownerReferences: list[OwnerReference] | None = None
+
+
+class Condition(Trimmed, frozen=True, gc=False):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    message: str | None = None
+    lastTransitionTime: datetime | None = None
+    lastHeartbeatTime: datetime | None = None
+
+
+class Taint(Trimmed, frozen=True, gc=False):
+    key: str = ""
+    value: str | None = None
+    effect: str = ""
+    timeAdded: datetime | None = None
+
+
+class NodeSpec(Trimmed, frozen=True, gc=False):
+    providerID: str | None = None
+    unschedulable: bool | None = None
+    taints: list[Taint] | None = None
+
+
+class NodeSystemInfo(Trimmed, frozen=True, gc=False):
+    kernelVersion: str | None = None
+    osImage: str | None = None
+    containerRuntimeVersion: str | None = None
+    kubeletVersion: str | None = None
+    operatingSystem: str | None = None
+    architecture: str | None = None
+
+
+class NodeStatus(Trimmed, frozen=True, gc=False):
+    capacity: dict[str, Quantity] | None = None
+    allocatable: dict[str, Quantity] | None = None
+    conditions: list[Condition] | None = None
+    nodeInfo: NodeSystemInfo | None = None
+
+
+class Node(Trimmed, frozen=True, gc=False):
+    metadata: ObjectMeta
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+class ResourceRequirements(Trimmed, frozen=True, gc=False):
+    requests: dict[str, Quantity] | None = None
+    limits: dict[str, Quantity] | None = None
+    claims: list[dict[str, Any]] | None = None
+
+
+class EnvVar(Trimmed, frozen=True, gc=False):
+    name: str = ""
+    value: str | None = None
+
+
+class VolumeMount(Trimmed, frozen=True, gc=False):
+    name: str = ""
+    mountPath: str = ""
+    readOnly: bool | None = None
+
+
+class Container(Trimmed, frozen=True, gc=False):
+    name: str = ""
+    image: str | None = None
+    command: list[str] | None = None
+    args: list[str] | None = None
+    env: list[EnvVar] | None = None
+    resources: ResourceRequirements | None = None
+    restartPolicy: str | None = None
+    securityContext: dict[str, Any] | None = None
+    volumeMounts: list[VolumeMount] | None = None
+
+
+class Toleration(Trimmed, frozen=True, gc=False):
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+    tolerationSeconds: int | None = None
+
+
+class PodResourceClaim(Trimmed, frozen=True, gc=False):
+    name: str = ""
+    resourceClaimName: str | None = None
+    resourceClaimTemplateName: str | None = None
+
+
+class PodSpec(Trimmed, frozen=True, gc=False):
+    nodeName: str | None = None
+    nodeSelector: dict[str, str] | None = None
+    affinity: dict[str, Any] | None = None
+    tolerations: list[Toleration] | None = None
+    containers: list[Container] | None = None
+    initContainers: list[Container] | None = None
+    overhead: dict[str, Quantity] | None = None
+    resourceClaims: list[PodResourceClaim] | None = None
+    volumes: list[dict[str, Any]] | None = None
+    schedulerName: str | None = None
+    schedulingGates: list[dict[str, Any]] | None = None
+    priorityClassName: str | None = None
+    runtimeClassName: str | None = None
+    restartPolicy: str | None = None
+    hostNetwork: bool | None = None
+    hostIPC: bool | None = None
+    terminationGracePeriodSeconds: int | None = None
+
+
+class ContainerStateWaiting(Trimmed, frozen=True, gc=False):
+    reason: str | None = None
+    message: str | None = None
+
+
+class ContainerStateRunning(Trimmed, frozen=True, gc=False):
+    startedAt: datetime | None = None
+
+
+class ContainerStateTerminated(Trimmed, frozen=True, gc=False):
+    reason: str | None = None
+    message: str | None = None
+    exitCode: int | None = None
+    startedAt: datetime | None = None
+    finishedAt: datetime | None = None
+
+
+class ContainerState(Trimmed, frozen=True, gc=False):
+    waiting: ContainerStateWaiting | None = None
+    running: ContainerStateRunning | None = None
+    terminated: ContainerStateTerminated | None = None
+
+
+class ContainerStatus(Trimmed, frozen=True, gc=False):
+    name: str = ""
+    ready: bool | None = None
+    started: bool | None = None
+    restartCount: int | None = None
+    image: str | None = None
+    imageID: str | None = None
+    state: ContainerState | None = None
+    lastState: ContainerState | None = None
+    allocatedResourcesStatus: list[dict[str, Any]] | None = None
+
+
+class PodStatus(Trimmed, frozen=True, gc=False):
+    phase: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    startTime: datetime | None = None
+    nominatedNodeName: str | None = None
+    conditions: list[Condition] | None = None
+    containerStatuses: list[ContainerStatus] | None = None
+    initContainerStatuses: list[ContainerStatus] | None = None
+    resourceClaimStatuses: list[dict[str, Any]] | None = None
+
+
+class Pod(Trimmed, frozen=True, gc=False):
+    metadata: ObjectMeta
+    spec: PodSpec | None = None
+    status: PodStatus | None = None
+
+
+class EventObject(Trimmed, frozen=True, gc=False):
+    kind: str = ""
+    namespace: str | None = None
+    name: str = ""
+
+
+class EventSource(Trimmed, frozen=True, gc=False):
+    component: str | None = None
+
+
+class EventSeries(Trimmed, frozen=True, gc=False):
+    count: int | None = None
+    lastObservedTime: datetime | None = None
+
+
+class Event(Trimmed, frozen=True, gc=False):
+    """Core v1 or events.k8s.io/v1 Event: ``involvedObject``/``message`` or ``regarding``/``note``."""
+
+    metadata: ObjectMeta
+    type: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    note: str | None = None
+    involvedObject: EventObject | None = None
+    regarding: EventObject | None = None
+    source: EventSource | None = None
+    reportingComponent: str | None = None
+    reportingController: str | None = None
+    eventTime: datetime | None = None
+    firstTimestamp: datetime | None = None
+    lastTimestamp: datetime | None = None
+    count: int | None = None
+    series: EventSeries | None = None
+
+
+class OtherObject(Trimmed, frozen=True, gc=False):
+    """Any other kind that rules read (DaemonSet, Deployment, Job, custom resources ...), as plain data."""
+
+    metadata: ObjectMeta
+    apiVersion: str = ""
+    kind: str = ""
+    spec: dict[str, Any] | None = None
+    status: dict[str, Any] | None = None
+    data: dict[str, str] | None = None

@@ -1,0 +1,1 @@
+"""Topics in English, Spanish and Italian."""

@@ -1,0 +1,1 @@
+"""From the text of a question to its reading and its answer."""

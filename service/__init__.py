@@ -1,0 +1,1 @@
+"""The runtime: HTTP, database, clusters, schedule, command line."""

@@ -1,0 +1,1 @@
+"""REST controllers, one per resource."""

@@ -1,0 +1,1 @@
+"""Connecting to clusters and reading them."""
