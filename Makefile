@@ -25,7 +25,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(BIN)/uv: | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.txt
 
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(BIN)/python $(UV)
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/build.txt -r requirements/runtime.txt
@@ -41,7 +41,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-ha
 lock: | $(BIN)/python $(UV)
 	$(LOCK) pyproject.toml --extra dev -o requirements/dev.txt
 	$(LOCK) pyproject.toml -c requirements/dev.txt -o requirements/runtime.txt
-	printf 'hatchling\neditables\n' | $(LOCK) - -c requirements/dev.txt -o requirements/build.txt
+	printf 'hatchling\neditables\nuv\n' | $(LOCK) - -c requirements/dev.txt -o requirements/build.txt
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
