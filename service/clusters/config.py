@@ -1,0 +1,67 @@
+"""What the configuration says about one cluster. No credential is in here: kubeconfig files and mounted tokens hold them.
+
+A kubeconfig is named by path in the operator's configuration and never accepted from a request: its ``exec`` entries
+run commands on this machine.
+"""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+Source = Literal["kubeconfig", "in-cluster", "snapshot"]
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$")]
+"""Letters, digits, ``.``, ``_`` and ``-``, at most 63: it becomes part of URLs, metric labels and fingerprints."""
+
+
+class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One cluster to read.
+
+    Without ``in_cluster`` and ``snapshot`` it is a context of a kubeconfig file.
+
+    Attributes:
+        name: how people call the cluster here; stable, because open findings hang on it.
+        kubeconfig: path of the file; None for ``$KUBECONFIG``, else ``~/.kube/config``, as kubectl does.
+        context: context in that file; None for its current one.
+        in_cluster: use the service account of the pod that gpu-advisor runs in.
+        snapshot: files or directories of ``kubectl get -o json|yaml`` output (``.json``, ``.yaml``, ``.yml``, each also ``.gz``).
+        observed_at: when the snapshot was taken, if that is known; with a zone. Only for snapshots.
+        page_size: objects per list request. 500 is what kubectl and the controllers use.
+        timeout_seconds: for the whole collection, waiting and retrying included.
+        max_parallel: kinds read at the same time; the API server counts each as one seat of its flow control.
+        gzip: accept compressed answers. Worth it far away (a tenth of the bytes), costs time nearby.
+    """
+
+    name: Name
+    kubeconfig: str | None = None
+    context: str | None = None
+    in_cluster: bool = False
+    snapshot: list[str] = []
+    observed_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    page_size: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 500
+    timeout_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 120.0
+    max_parallel: Annotated[int, msgspec.Meta(ge=1, le=32)] = 4
+    gzip: bool = False
+
+    def __post_init__(self) -> None:
+        chosen = [
+            option
+            for option, given in (
+                ("kubeconfig/context", self.kubeconfig is not None or self.context is not None),
+                ("in_cluster", self.in_cluster),
+                ("snapshot", bool(self.snapshot)),
+            )
+            if given
+        ]
+        if len(chosen) > 1:
+            raise ValueError(f"cluster {self.name!r} names {' and '.join(chosen)}; keep one of them")
+        if self.observed_at is not None and not self.snapshot:
+            raise ValueError(f"cluster {self.name!r}: observed_at is for snapshots; a live cluster is read as it is now")
+
+    @property
+    def source(self) -> Source:
+        """Which connector reads it."""
+        if self.snapshot:
+            return "snapshot"
+        return "in-cluster" if self.in_cluster else "kubeconfig"
