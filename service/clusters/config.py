@@ -57,7 +57,9 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         if len(chosen) > 1:
             raise ValueError(f"cluster {self.name!r} names {' and '.join(chosen)}; keep one of them")
         if self.observed_at is not None and not self.snapshot:
-            raise ValueError(f"cluster {self.name!r}: observed_at is for snapshots; a live cluster is read as it is now")
+            raise ValueError(
+                f"cluster {self.name!r}: observed_at is for snapshots; a live cluster is read as it is now"
+            )
 
     @property
     def source(self) -> Source:
