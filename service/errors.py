@@ -20,8 +20,8 @@ The tree (``*`` is declared there)::
     │   └── StoreUnavailable            the database does not answer
     └── InternalFault *                 our own bug
 
-All ``Cluster...`` errors but ClusterUnknown are also :class:`ClusterError`: one cluster's trouble, which never stops the
-audit of another one.
+All ``Cluster...`` errors but ClusterUnknown are also :class:`ClusterTrouble`: one cluster's trouble, which never stops
+the audit of another one.
 
 Every error carries ``code`` (stable, for machines and for translations) and the values its sentence is made of; the
 sentence says what happened, where, and what to do. ``str()`` never shows a secret.
@@ -34,10 +34,10 @@ from rules.errors import AdvisorError, InputInvalid, PermissionMissing, RemoteTr
 
 _SECRETS = (
     (
-        re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S),
+        re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
         "<private key>",
     ),
-    (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{6,}", re.I), r"\1 <redacted>"),
+    (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{6,}", re.IGNORECASE), r"\1 <redacted>"),
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"), "<redacted>"),
     (re.compile(r"\bx(?:ox[a-z]|app)-[\w-]+"), "<redacted>"),
     (re.compile(r"(?<=://)[^\s/@:]*:[^\s/@]+(?=@)"), "<redacted>"),
@@ -109,7 +109,7 @@ class CursorInvalid(InputInvalid):
         super().__init__("the cursor is not one of ours; start again without it, and pass next_cursor on unchanged")
 
 
-class ClusterError(AdvisorError):
+class ClusterTrouble(AdvisorError):
     """One cluster could not be read.
 
     Args:
@@ -118,7 +118,7 @@ class ClusterError(AdvisorError):
         remedy: what to do, as a sentence.
     """
 
-    code = "cluster-error"
+    code = "cluster-trouble"
 
     def __init__(self, cluster: str, detail: str, remedy: str) -> None:
         self.cluster = cluster
@@ -127,13 +127,13 @@ class ClusterError(AdvisorError):
         super().__init__(f"cluster {cluster}: {self.detail}. {self.remedy}")
 
 
-class ClusterUnauthorized(ClusterError, PermissionMissing):
+class ClusterUnauthorized(ClusterTrouble, PermissionMissing):
     """The API server does not accept the credentials, or there are none."""
 
     code = "cluster-unauthorized"
 
 
-class ClusterForbidden(ClusterError, PermissionMissing):
+class ClusterForbidden(ClusterTrouble, PermissionMissing):
     """A right without which nothing can be said is missing; ``rule`` is the RBAC rule to add."""
 
     code = "cluster-forbidden"
@@ -143,19 +143,19 @@ class ClusterForbidden(ClusterError, PermissionMissing):
         super().__init__(cluster, detail, remedy)
 
 
-class ClusterUnreachable(ClusterError, RemoteTrouble):
+class ClusterUnreachable(ClusterTrouble, RemoteTrouble):
     """No connection to the API server: refused, unknown name, no route, TLS."""
 
     code = "cluster-unreachable"
 
 
-class ClusterTimeout(ClusterError, RemoteTrouble):
+class ClusterTimeout(ClusterTrouble, RemoteTrouble):
     """The API server did not answer completely in time."""
 
     code = "cluster-timeout"
 
 
-class ClusterUnavailable(ClusterError, RemoteTrouble):
+class ClusterUnavailable(ClusterTrouble, RemoteTrouble):
     """The API server answers, but only with 429 or 5xx, also after retries; ``status`` is the last one."""
 
     code = "cluster-unavailable"
@@ -165,7 +165,7 @@ class ClusterUnavailable(ClusterError, RemoteTrouble):
         super().__init__(cluster, detail, remedy)
 
 
-class ClusterAnswerInvalid(ClusterError, RemoteTrouble):
+class ClusterAnswerInvalid(ClusterTrouble, RemoteTrouble):
     """An answer that is not what a Kubernetes API server says: cut, malformed, or from another service."""
 
     code = "cluster-answer-invalid"

@@ -1,4 +1,4 @@
-"""What the configuration says about one cluster. No credential is in here: kubeconfig files and mounted tokens hold them.
+"""What the configuration says about one cluster. It holds no credential: kubeconfig files and mounted tokens do.
 
 A kubeconfig is named by path in the operator's configuration and never accepted from a request: its ``exec`` entries
 run commands on this machine.
@@ -25,7 +25,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         kubeconfig: path of the file; None for ``$KUBECONFIG``, else ``~/.kube/config``, as kubectl does.
         context: context in that file; None for its current one.
         in_cluster: use the service account of the pod that gpu-advisor runs in.
-        snapshot: files or directories of ``kubectl get -o json|yaml`` output (``.json``, ``.yaml``, ``.yml``, each also ``.gz``).
+        snapshot: files or directories of ``kubectl get -o json|yaml`` output (``.json``, ``.yaml``, ``.yml``, each also
+            as ``.gz``).
         observed_at: when the snapshot was taken, if that is known; with a zone. Only for snapshots.
         page_size: objects per list request. 500 is what kubectl and the controllers use.
         timeout_seconds: for the whole collection, waiting and retrying included.
@@ -57,9 +58,7 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         if len(chosen) > 1:
             raise ValueError(f"cluster {self.name!r} names {' and '.join(chosen)}; keep one of them")
         if self.observed_at is not None and not self.snapshot:
-            raise ValueError(
-                f"cluster {self.name!r}: observed_at is for snapshots; a live cluster is read as it is now"
-            )
+            raise ValueError(f"cluster {self.name!r}: observed_at is for snapshots; a live cluster is read now")
 
     @property
     def source(self) -> Source:
