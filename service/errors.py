@@ -43,10 +43,10 @@ _SECRETS = (
     (re.compile(r"(?<=://)[^\s/@:]*:[^\s/@]+(?=@)"), "<redacted>"),
     (
         re.compile(
-            r"(?i)([\"']?\b[\w-]*(?:password|passwd|secret|token|api[_-]?key|client-key-data)[\"']?\s*[=:]\s*)"
-            r"(?:\"[^\"]*\"|'[^']*'|[^\s,;&\"']+)"
+            r"(?i)([\"']?\b[\w-]*(?:password|passwd|secret|token|api[_-]?key|client-key-data)[\"']?\s*)"
+            r"(?:([=:]\s*)(?:\"[^\"]*\"|'[^']*')|(=\s*)[^\s,;&\"']+|(:\s*)[^\s,;&\"']{16,})"
         ),
-        r"\1<redacted>",
+        r"\1\2\3\4<redacted>",
     ),
 )
 
@@ -109,7 +109,7 @@ class CursorInvalid(InputInvalid):
         super().__init__("the cursor is not one of ours; start again without it, and pass next_cursor on unchanged")
 
 
-class ClusterTrouble(AdvisorError):
+class ClusterTrouble(AdvisorError):  # noqa: N818 - named like its siblings
     """One cluster could not be read.
 
     Args:
