@@ -1,0 +1,379 @@
+"""Typed settings: one YAML file, overlaid by the environment (the environment wins; an empty variable counts as unset).
+
+Reading them is light: nothing of the database, the cluster client or the web framework is imported here, since
+``gpu-advisor ask`` passes through.
+"""
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+import yaml
+
+from bot.settings import SlackSettings, SlackSettingsInvalid
+from rules.findings import Severity
+from rules.language import Language
+from rules.policy import Policy
+from service.clusters.config import ClusterSettings
+from service.errors import ConfigInvalid
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
+
+DEFAULT_DATABASE = "sqlite:///gpu-advisor.db"
+
+
+class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When clusters are audited, and how long the record is kept.
+
+    Attributes:
+        interval_seconds: between two audits of one cluster.
+        deadline_seconds: hard end of one audit, whatever the connector does; an audit past it counts as failed.
+        parallel: audits that run at the same time.
+        keep_days: age at which finished audits, closed findings and delivered notifications are deleted.
+        keep_reports: newest reports kept in full per cluster; older audits keep their line without the report.
+    """
+
+    interval_seconds: Annotated[int, msgspec.Meta(ge=10, le=86400)] = 300
+    deadline_seconds: Annotated[int, msgspec.Meta(ge=1, le=3600)] = 300
+    parallel: Annotated[int, msgspec.Meta(ge=1, le=64)] = 2
+    keep_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 30
+    keep_reports: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 20
+
+
+class AlertSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which findings people are told about.
+
+    Attributes:
+        rules: ids of rules; an empty list means all.
+        min_severity: lighter findings are listed, not announced.
+        give_up_hours: how long a notification is retried before it is recorded as failed.
+    """
+
+    rules: frozenset[str] = frozenset({"idle-gpu-node", "driver-cuda-mismatch"})
+    min_severity: Severity = Severity.LOW
+    give_up_hours: Annotated[int, msgspec.Meta(ge=1, le=168)] = 24
+
+
+class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``text`` for people at a terminal, ``json`` for a log collector."""
+
+    level: LogLevel = "info"
+    format: LogFormat = "text"
+
+
+class ContractPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the team really pays for an instance type, per hour and whole instance, in US dollars.
+
+    Attributes:
+        region: None when the price holds everywhere.
+        note: shown beside the price, for example "reserved until 2027-06".
+    """
+
+    provider: Annotated[str, msgspec.Meta(min_length=1)]
+    instance_type: Annotated[str, msgspec.Meta(min_length=1)]
+    usd_hour: Annotated[float, msgspec.Meta(ge=0)]
+    region: str | None = None
+    note: str | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything an operator may set. Secrets never appear in its ``repr``.
+
+    Attributes:
+        database_url: as SQLAlchemy reads it, with the driver that fits: ``sqlite+aiosqlite`` or ``postgresql+psycopg``.
+        host, port: where HTTP is served; anything but loopback demands ``api_token``.
+        api_token: bearer token of the REST API.
+        language: of people who have not shown theirs; also the bot's, where ``slack`` does not say otherwise.
+        prices: contract prices; they go before every other price.
+    """
+
+    database_url: str = DEFAULT_DATABASE
+    host: str = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8000
+    api_token: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    language: Language = "en"
+    clusters: tuple[ClusterSettings, ...] = ()
+    audit: AuditSettings = AuditSettings()
+    alerts: AlertSettings = AlertSettings()
+    policy: Policy = Policy()
+    prices: tuple[ContractPrice, ...] = ()
+    slack: SlackSettings = SlackSettings()
+    log: LogSettings = LogSettings()
+
+    def __repr__(self) -> str:
+        shown = {name: getattr(self, name) for name in self.__struct_fields__}
+        shown["database_url"] = redacted_url(self.database_url)
+        shown["api_token"] = "***" if self.api_token else None
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    def check_binding(self) -> None:
+        """Refuse to be reachable from other machines without a token.
+
+        Raises:
+            ConfigInvalid: the host is not loopback and there is no ``api_token``.
+        """
+        if self.api_token is None and not _is_loopback(self.host):
+            raise ConfigInvalid(
+                "settings",
+                None,
+                f"serving on {self.host!r} is reachable from other machines: set GPU_ADVISOR_API_TOKEN, "
+                "or serve on 127.0.0.1",
+            )
+
+
+_ENVIRONMENT: Mapping[str, tuple[str, ...]] = {
+    "DATABASE_URL": ("database_url",),
+    "GPU_ADVISOR_HOST": ("host",),
+    "GPU_ADVISOR_PORT": ("port",),
+    "GPU_ADVISOR_API_TOKEN": ("api_token",),
+    "GPU_ADVISOR_LANGUAGE": ("language",),
+    "GPU_ADVISOR_LOG_LEVEL": ("log", "level"),
+    "GPU_ADVISOR_LOG_FORMAT": ("log", "format"),
+    "SLACK_BOT_TOKEN": ("slack", "bot_token"),
+    "SLACK_SIGNING_SECRET": ("slack", "signing_secret"),
+    "SLACK_APP_TOKEN": ("slack", "app_token"),
+    "SLACK_ALERT_CHANNEL": ("slack", "alert_channel"),
+    "SLACK_API_URL": ("slack", "base_url"),
+}
+
+
+def load(config: Path | None, env: Mapping[str, str]) -> Settings:
+    """Read the settings.
+
+    Args:
+        config: the YAML file; None takes the one that ``GPU_ADVISOR_CONFIG`` names, or none at all. Relative paths of
+            clusters in it are relative to the file.
+        env: the environment.
+
+    Raises:
+        ConfigInvalid: names the file (or variable), the line and the path of what is wrong.
+    """
+    if config is None and env.get("GPU_ADVISOR_CONFIG"):
+        config = Path(env["GPU_ADVISOR_CONFIG"])
+    document = _Document.read(config) if config is not None else _Document.empty()
+    data = document.data
+    given: dict[tuple[str, ...], str] = {}
+    for variable, path in _ENVIRONMENT.items():
+        if not env.get(variable):
+            continue
+        section: Any = data
+        for key in path[:-1]:
+            section = section.setdefault(key, {}) if isinstance(section, dict) else {}
+        if isinstance(section, dict):
+            section[path[-1]] = env[variable]
+            given[path] = variable
+    if isinstance(data.get("port"), str) and ("port",) in given and data["port"].isdecimal():
+        data["port"] = int(data["port"])
+    try:
+        settings = msgspec.convert(data, Settings)
+        settings.slack.check()
+        return _settled(settings, data, config)
+    except msgspec.ValidationError as error:
+        raise _located(error, document, given) from error
+    except SlackSettingsInvalid as error:
+        raise document.error(("slack", error.setting), str(error).split(": ", 1)[-1], given) from error
+    except _InvalidError as error:
+        raise document.error(error.path, error.problem, given) from error
+
+
+def database_url(text: str) -> str:
+    """The URL with the driver that the store uses: psycopg 3 for PostgreSQL, aiosqlite for SQLite.
+
+    Accepts ``postgres://`` and ``postgresql://`` as hosting services write them, and ``sqlite:///path``.
+
+    Raises:
+        ValueError: another kind of database or no URL at all.
+    """
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        raise ValueError("expected a URL such as postgresql://user:password@host/name or sqlite:///gpu-advisor.db")
+    if scheme in ("postgres", "postgresql", "postgresql+psycopg"):
+        return f"postgresql+psycopg://{rest}"
+    if scheme in ("sqlite", "sqlite+aiosqlite"):
+        return f"sqlite+aiosqlite://{rest}"
+    raise ValueError(f"{scheme!r} is not supported; use postgresql:// or sqlite:///")
+
+
+def redacted_url(url: str) -> str:
+    """``url`` without its password."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{host}"))
+
+
+class _InvalidError(Exception):
+    def __init__(self, path: tuple[str | int, ...], problem: str) -> None:
+        self.path = path
+        self.problem = problem
+
+
+def _settled(settings: Settings, data: Mapping[str, Any], config: Path | None) -> Settings:
+    """``settings`` with what follows from other settings or from the place of the file."""
+    try:
+        url = database_url(settings.database_url)
+    except ValueError as error:
+        raise _InvalidError(("database_url",), str(error)) from error
+    base = config.parent if config is not None else Path()
+    seen: set[str] = set()
+    clusters: list[ClusterSettings] = []
+    for index, cluster in enumerate(settings.clusters):
+        if cluster.name in seen:
+            raise _InvalidError(("clusters", index, "name"), f"{cluster.name!r} is already the name of another cluster")
+        seen.add(cluster.name)
+        clusters.append(
+            msgspec.structs.replace(
+                cluster,
+                kubeconfig=_resolved(base, cluster.kubeconfig) if cluster.kubeconfig else None,
+                snapshot=[_resolved(base, path) for path in cluster.snapshot],
+            )
+        )
+    spoken = {
+        name: settings.language for name in ("default_language", "alert_language") if name not in data.get("slack", {})
+    }
+    slack = msgspec.structs.replace(settings.slack, **spoken)
+    return msgspec.structs.replace(settings, database_url=url, clusters=tuple(clusters), slack=slack)
+
+
+def _resolved(base: Path, path: str) -> str:
+    return str(base / Path(path).expanduser())
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class _Document:
+    """A YAML file with the place of every node."""
+
+    def __init__(self, source: str, root: yaml.Node | None, data: dict[str, Any]) -> None:
+        self.source = source
+        self.root = root
+        self.data = data
+
+    @classmethod
+    def empty(cls) -> "_Document":
+        return cls("settings", None, {})
+
+    @classmethod
+    def read(cls, path: Path) -> "_Document":
+        source = str(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise ConfigInvalid(source, None, f"the file cannot be read: {reason}") from error
+        loader = yaml.SafeLoader(text)
+        try:
+            root = loader.get_single_node()
+            if root is None:
+                return cls(source, None, {})
+            _refuse_repeated_keys(source, root)
+            data = loader.construct_document(root)
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else None
+            raise ConfigInvalid(source, line, f"not valid YAML: {error.problem}") from error
+        except (yaml.YAMLError, ValueError) as error:
+            raise ConfigInvalid(source, None, f"not valid YAML: {error}") from error
+        finally:
+            loader.dispose()
+        if not isinstance(data, dict):
+            raise ConfigInvalid(source, root.start_mark.line + 1, "expected settings such as `clusters:` at the top")
+        return cls(source, root, data)
+
+    def error(self, path: tuple[str | int, ...], problem: str, given: Mapping[tuple[str, ...], str]) -> ConfigInvalid:
+        """The error at ``path``, blamed on the variable that set it or on the line of the file."""
+        for set_path, variable in given.items():
+            if path and set_path == path:
+                return ConfigInvalid(f"environment variable {variable}", None, problem)
+        return ConfigInvalid(self.source, self.line(path), f"{problem} (at `{_spelled(path)}`)" if path else problem)
+
+    def line(self, path: tuple[str | int, ...]) -> int | None:
+        """Line (from 1) of the deepest node of ``path`` that the file holds; None without a file."""
+        node = self.root
+        if node is None:
+            return None
+        line = node.start_mark.line + 1
+        for step in path:
+            child = next((pair for pair in _children(node) if pair[0] == step), None)
+            if child is None:
+                break
+            line, node = child[1], child[2]
+        return line
+
+
+def _children(node: yaml.Node) -> Iterator[tuple[str | int, int, yaml.Node]]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield key.value, key.start_mark.line + 1, value
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield index, value.start_mark.line + 1, value
+
+
+def _refuse_repeated_keys(source: str, root: yaml.Node) -> None:
+    waiting: list[tuple[yaml.Node, tuple[str | int, ...]]] = [(root, ())]
+    while waiting:
+        node, path = waiting.pop()
+        seen: set[str | int] = set()
+        for key, line, child in _children(node):
+            if key in seen:
+                raise ConfigInvalid(source, line, f"`{_spelled((*path, key))}` stands twice; keep one of them")
+            seen.add(key)
+            waiting.append((child, (*path, key)))
+
+
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*)`")
+
+
+def _located(
+    error: msgspec.ValidationError, document: _Document, given: Mapping[tuple[str, ...], str]
+) -> ConfigInvalid:
+    message, _, where = str(error).partition(" - at `")
+    path = _path(where.rstrip("`"))
+    unknown = _UNKNOWN_FIELD.fullmatch(message)
+    if unknown is None:
+        return document.error(path, message, given)
+    key = unknown[1]
+    near = difflib.get_close_matches(key, _fields(Settings, path), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(sorted(_fields(Settings, path)))}"
+    return document.error((*path, key), f"unknown setting {key!r}; {hint}", given)
+
+
+def _path(text: str) -> tuple[str | int, ...]:
+    """``$.clusters[0].name`` -> ("clusters", 0, "name")."""
+    return tuple(
+        int(index) if index else name
+        for name, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", text)
+    )  # fmt: skip
+
+
+def _spelled(path: tuple[str | int, ...]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+
+
+def _fields(struct: type, path: tuple[str | int, ...]) -> list[str]:
+    """Names that are known at ``path``."""
+    annotation: Any = struct
+    for step in path:
+        if isinstance(step, int):
+            annotation = get_args(annotation)[0]
+        else:
+            annotation = next(
+                (field.type for field in msgspec.structs.fields(annotation) if field.encode_name == step), None
+            )
+        if annotation is None:
+            return []
+    return [field.encode_name for field in msgspec.structs.fields(annotation)]
