@@ -8,6 +8,7 @@ The tree (``*`` is declared there)::
     │   ├── ConfigInvalid               the settings cannot be used: file, line, what was expected
     │   ├── ClusterUnknown              no cluster of that name is configured
     │   ├── AuditUnknown                no audit has that id
+    │   ├── RuleUnknown                 no rule has that id
     │   └── CursorInvalid               a paging cursor that was not given out here
     ├── PermissionMissing *             a credential or a right is missing
     │   ├── ClusterUnauthorized         the API server does not accept the credentials (401), or there are none
@@ -97,6 +98,17 @@ class AuditUnknown(InputInvalid):
     def __init__(self, audit_id: str) -> None:
         self.audit_id = audit_id
         super().__init__(f"there is no audit with the id {audit_id!r}; old audits are removed after a while")
+
+
+class RuleUnknown(InputInvalid):
+    """No rule has that id; ``known`` are those that there are."""
+
+    code = "rule-unknown"
+
+    def __init__(self, rule: str, known: Iterable[str] = ()) -> None:
+        self.rule = rule
+        self.known = tuple(known)
+        super().__init__(f"there is no rule {rule!r}; there are: {', '.join(self.known)}")
 
 
 class CursorInvalid(InputInvalid):
