@@ -96,8 +96,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         notes: further sentences, in order.
         cost: money, where it is known.
         remedy: which of the rule's remedies applies.
-        fingerprint: stable id of this trouble: the same rule on the same objects in the same cluster gives the same
-            one tomorrow, whatever the numbers say by then.
+        identity: what makes it the same trouble tomorrow where its objects come and go, for example the workload that
+            owns the pods; empty when it is the objects themselves.
+        fingerprint: stable id of this trouble, set by the engine: the same rule on the same objects (or identity) in
+            the same cluster gives the same one tomorrow, whatever the numbers say by then.
     """
 
     rule: str
@@ -107,6 +109,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[Note, ...] = ()
     cost: Cost | None = None
     remedy: str = "default"
+    identity: str = ""
     fingerprint: str = ""
 
     def value(self, name: str) -> str | int | float | bool | list[str] | None:
@@ -114,10 +117,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return next((item.value for item in self.evidence if item.name == name), None)
 
 
-def fingerprint(cluster: str, rule: str, objects: Iterable[ObjectRef], discriminator: str = "") -> str:
-    """Hash that identifies a trouble across audits: 16 hex digits over cluster, rule, objects (sorted) and, where one
-    rule may say two things of the same objects, a discriminator."""
-    parts = "\n".join([cluster, rule, discriminator, *map(str, sorted(objects))])
+def fingerprint(cluster: str, rule: str, objects: Iterable[ObjectRef], identity: str = "") -> str:
+    """Hash that identifies a trouble across audits: 16 hex digits over cluster, rule and objects (sorted), or over the
+    identity in place of the objects where there is one."""
+    what = [f"identity {identity}"] if identity else sorted(map(str, objects))
+    parts = "\n".join([cluster, rule, *what])
     return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 

@@ -1,0 +1,152 @@
+"""Short words for rule authors: values with units, findings, prices, names of objects.
+
+Everything here is pure. See the docstring of :mod:`rules.checks` for how a rule uses it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.facts.prices import Price
+from rules.findings import Cost, Evidence, Finding, Note, ObjectRef, Severity, Unit
+
+Plain = str | int | float | bool | list[str] | None
+
+
+class Value(msgspec.Struct, frozen=True):
+    """A value of evidence that is not yet named: its unit and where it was read."""
+
+    value: Plain
+    unit: Unit = ""
+    source: str | None = None
+
+
+def of(value: Plain, source: str | None = None) -> Value:
+    """A plain word, number or list, with its source."""
+    return Value(value, "", source)
+
+
+def seconds(value: float | None, source: str | None = None) -> Value:
+    """A duration in seconds."""
+    return Value(None if value is None else int(value), "s", source)
+
+
+def gpus(value: int | None, source: str | None = None) -> Value:
+    """A number of whole GPUs."""
+    return Value(value, "GPU", source)
+
+
+def moment(value: datetime | None, source: str | None = None) -> Value:
+    """A point in time."""
+    return Value(None if value is None else value.isoformat().replace("+00:00", "Z"), "date", source)
+
+
+def evidence(values: Mapping[str, Value | Plain]) -> tuple[Evidence, ...]:
+    """Named values as evidence, in the order given."""
+    return tuple(
+        Evidence(name, item.value, item.unit, item.source) if isinstance(item, Value) else Evidence(name, item)
+        for name, item in values.items()
+    )
+
+
+def note(key: str, /, **values: Value | Plain) -> Note:
+    """One more sentence: a key of the rule's ``notes`` and the values that only this sentence needs."""
+    return Note(key, evidence(values))
+
+
+def found(
+    severity: Severity,
+    *objects: ObjectRef,
+    remedy: str = "default",
+    notes: Iterable[Note] = (),
+    cost: Cost | None = None,
+    identity: str = "",
+    **values: Value | Plain,
+) -> Finding:
+    """A finding about ``objects``, the main one first, that rests on ``values``."""
+    return Finding(
+        rule="",
+        severity=severity,
+        objects=tuple(dict.fromkeys(objects)),
+        evidence=evidence(values),
+        notes=tuple(notes),
+        cost=cost,
+        remedy=remedy,
+        identity=identity,
+    )
+
+
+def cost_of(price: Price | None, running_seconds: float | None) -> Cost | None:
+    """What a node costs per hour and has cost over ``running_seconds``; None when its price is unknown."""
+    if price is None:
+        return None
+    so_far = None if running_seconds is None else round(price.usd_hour * running_seconds / 3600, 2)
+    return Cost(price.usd_hour, so_far, price.basis, price.as_of, price.source)
+
+
+def cost_note(cost: Cost | None) -> Note:
+    """The sentence about money: ``cost`` with its basis and age, ``cost_open`` when only the rate is known, or
+    ``price_unknown``."""
+    if cost is None:
+        return note("price_unknown")
+    rate = Value(cost.usd_hour, "USD/h", cost.source)
+    common = {"usd_hour": rate, "price_basis": cost.basis, "price_date": Value(cost.as_of, "date", cost.source)}
+    if cost.usd_so_far is None:
+        return note("cost_open", **common)
+    return note("cost", usd_so_far=Value(cost.usd_so_far, "USD"), **common)
+
+
+def age(facts: ClusterFacts, since: datetime | None) -> float | None:
+    """Seconds from ``since`` to the moment of observation, never negative; None when ``since`` is unknown."""
+    return None if since is None else max(0.0, (facts.observed_at - since).total_seconds())
+
+
+def latest(*moments: datetime | None) -> datetime | None:
+    """The latest known one of ``moments``; None when none is known."""
+    known = [item for item in moments if item is not None]
+    return max(known) if known else None
+
+
+def ready_since(node: NodeFacts) -> datetime | None:
+    """When the node's Ready condition last became what it is."""
+    conditions = (node.node.status.conditions or []) if node.node.status else []
+    return next((item.lastTransitionTime for item in conditions if item.type == "Ready"), None)
+
+
+def short(ref: ObjectRef) -> str:
+    """``namespace/name``, or the name alone for objects without a namespace."""
+    return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+
+
+def names(refs: Iterable[ObjectRef], limit: int = 5) -> list[str]:
+    """Sorted short names; beyond ``limit`` the rest is one last entry ``+N``."""
+    every = sorted({short(ref) for ref in refs})
+    return every if len(every) <= limit else [*every[:limit], f"+{len(every) - limit}"]
+
+
+def owner_of(pod: PodFacts) -> ObjectRef:
+    """What keeps the pod alive: its controller, or the pod itself when it has none."""
+    if pod.controller is None:
+        return pod.ref
+    return ObjectRef(pod.controller.kind, pod.ref.namespace, pod.controller.name)
+
+
+def holders(node: NodeFacts) -> tuple[PodFacts, ...]:
+    """Pods that keep a GPU of the node busy, or may do so.
+
+    DaemonSet pods come with the node. Device plugins and metric exporters see every GPU through
+    ``NVIDIA_VISIBLE_DEVICES`` or an ``adminAccess`` claim and hold none; only a counted request makes one a holder.
+    """
+    return tuple(pod for pod in node.gpu_pods if pod.gpu_requests or not pod.is_daemon)
+
+
+def annotation(metadata_annotations: Mapping[str, str] | None, key: str) -> str | None:
+    """The value of an annotation; None when it is absent."""
+    return (metadata_annotations or {}).get(key)
+
+
+def at_most(items: Sequence[ObjectRef], limit: int) -> tuple[ObjectRef, ...]:
+    """The first ``limit`` references."""
+    return tuple(items[:limit])

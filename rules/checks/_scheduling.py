@@ -1,0 +1,191 @@
+"""Why a pod does not fit on a node, worked out from the objects the way the default scheduler filters nodes.
+
+Only what the trimmed objects show is judged: readiness, cordon, taints, node selector, required node affinity and GPU
+resources. CPU, memory, volumes, spreading and inter-pod rules are left to the scheduler's own message
+(:mod:`rules.checks._scheduler_message`). Source: Kubernetes v1.36.2 pkg/scheduler/framework/plugins (nodeunschedulable,
+tainttoleration, nodeaffinity, noderesources).
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from rules.facts.cluster import ClusterFacts, GpuResource, NodeFacts, PodFacts
+from rules.facts.objects import Taint, Toleration
+
+CORDON_TAINT = "node.kubernetes.io/unschedulable"
+
+
+class Obstacle(StrEnum):
+    """What keeps a pod off a node."""
+
+    NOT_READY = "not_ready"
+    CORDONED = "cordoned"
+    TAINT = "taint"
+    SELECTOR = "selector"
+    NOT_OFFERED = "not_offered"
+    BROKEN = "broken"
+    TOO_SMALL = "too_small"
+    UNHEALTHY = "unhealthy"
+    IN_USE = "in_use"
+
+
+class Fit(msgspec.Struct, frozen=True):
+    """A node as seen by a pod.
+
+    Attributes:
+        obstacles: empty when nothing of what is judged here keeps the pod off.
+        taints: keys of the taints that it does not tolerate.
+    """
+
+    node: NodeFacts
+    obstacles: frozenset[Obstacle]
+    taints: tuple[str, ...]
+
+
+def fit(pod: PodFacts, node: NodeFacts) -> Fit:
+    """What keeps ``pod`` off ``node``."""
+    obstacles: set[Obstacle] = set()
+    taints = untolerated(pod, node)
+    if node.ready is not True:
+        obstacles.add(Obstacle.NOT_READY)
+        taints = tuple(key for key in taints if not key.startswith("node.kubernetes.io/"))
+    if node.unschedulable and not _tolerates_cordon(pod):
+        obstacles.add(Obstacle.CORDONED)
+    if taints:
+        obstacles.add(Obstacle.TAINT)
+    if not selects(pod.pod.spec, node.name, node.labels):
+        obstacles.add(Obstacle.SELECTOR)
+    for name, wanted in pod.gpu_requests.items():
+        missing = _resource_obstacle(node, name, wanted)
+        if missing:
+            obstacles.add(missing)
+    return Fit(node, frozenset(obstacles), taints)
+
+
+def _resource_obstacle(node: NodeFacts, name: str, wanted: int) -> Obstacle | None:
+    resource = resource_of(node, name)
+    allocatable = (resource.allocatable or 0) if resource else 0
+    if resource is None or allocatable == 0:
+        offers_none = all(not item.allocatable for item in node.resources)
+        return Obstacle.BROKEN if node.is_gpu_node and offers_none else Obstacle.NOT_OFFERED
+    if wanted > allocatable:
+        return Obstacle.UNHEALTHY if wanted <= (resource.capacity or 0) else Obstacle.TOO_SMALL
+    if wanted > allocatable - resource.requested:
+        return Obstacle.IN_USE
+    return None
+
+
+def resource_of(node: NodeFacts, name: str) -> GpuResource | None:
+    """The GPU resource called ``name`` that the node lists."""
+    return next((item for item in node.resources if item.name == name), None)
+
+
+def free(node: NodeFacts, name: str) -> int:
+    """Units of a GPU resource that no unfinished pod requests; 0 when there are none or the node does not list it."""
+    resource = resource_of(node, name)
+    if resource is None:
+        return 0
+    return max(0, (resource.allocatable or 0) - resource.requested)
+
+
+def untolerated(pod: PodFacts, node: NodeFacts) -> tuple[str, ...]:
+    """Keys of NoSchedule and NoExecute taints that the pod does not tolerate, but for the taint of a cordon."""
+    spec = pod.pod.spec
+    return untolerated_taints(node, (spec.tolerations if spec else None) or [])
+
+
+def untolerated_taints(node: NodeFacts, tolerations: Sequence[Toleration]) -> tuple[str, ...]:
+    """Keys of NoSchedule and NoExecute taints that ``tolerations`` do not cover, but for the taint of a cordon."""
+    taints = (node.node.spec.taints if node.node.spec else None) or []
+    keys = [
+        taint.key
+        for taint in taints
+        if taint.effect in ("NoSchedule", "NoExecute")
+        and taint.key != CORDON_TAINT
+        and not any(_tolerates(item, taint) for item in tolerations)
+    ]
+    return tuple(dict.fromkeys(keys))
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return bool(toleration.key) and (toleration.value or "") == (taint.value or "")
+
+
+def _tolerates_cordon(pod: PodFacts) -> bool:
+    cordon = Taint(key=CORDON_TAINT, effect="NoSchedule")
+    spec = pod.pod.spec
+    return any(_tolerates(item, cordon) for item in (spec.tolerations if spec else None) or [])
+
+
+def selects(spec: Any, node_name: str, labels: Mapping[str, str]) -> bool:
+    """Whether a pod spec's nodeSelector and required node affinity admit a node. ``spec`` may be None."""
+    if spec is None:
+        return True
+    for key, value in (spec.nodeSelector or {}).items():
+        if labels.get(key) != value:
+            return False
+    return affinity_admits(spec.affinity, node_name, labels)
+
+
+def affinity_admits(affinity: Mapping[str, Any] | None, node_name: str, labels: Mapping[str, str]) -> bool:
+    """Whether ``nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`` admits a node; terms are alternatives."""
+    node_affinity = (affinity or {}).get("nodeAffinity") or {}
+    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if not required:
+        return True
+    return any(_term_admits(term, node_name, labels) for term in required.get("nodeSelectorTerms") or [])
+
+
+def _term_admits(term: Mapping[str, Any], node_name: str, labels: Mapping[str, str]) -> bool:
+    expressions = term.get("matchExpressions") or []
+    fields = term.get("matchFields") or []
+    if not expressions and not fields:
+        return False
+    return all(_matches(item, labels) for item in expressions) and all(
+        _matches(item, {"metadata.name": node_name}) for item in fields
+    )
+
+
+def _matches(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    key, operator = str(requirement.get("key", "")), requirement.get("operator")
+    values = [str(item) for item in requirement.get("values") or []]
+    present = labels.get(key)
+    match operator:
+        case "In":
+            return present in values
+        case "NotIn":
+            return present not in values
+        case "Exists":
+            return present is not None
+        case "DoesNotExist":
+            return present is None
+        case "Gt" | "Lt":
+            return _compares(present, values, operator)
+        case _:
+            return False
+
+
+def _compares(present: str | None, values: Sequence[str], operator: str) -> bool:
+    try:
+        left, right = int(present or ""), int(values[0])
+    except (ValueError, IndexError):
+        return False
+    return left > right if operator == "Gt" else left < right
+
+
+def waiting(facts: ClusterFacts) -> tuple[PodFacts, ...]:
+    """Pods that ask for a GPU, are on no node and not finished."""
+    return tuple(
+        pod
+        for pod in facts.pods
+        if pod.node_name is None and not pod.terminal and (pod.gpu_requests or pod.other_gpu_claim == "dra-claim")
+    )
