@@ -1,1 +1,5 @@
-"""Tables, sessions and migrations."""
+"""State: tables, transactions and migrations."""
+
+from service.store.engine import Store
+
+__all__ = ["Store"]

@@ -1,0 +1,1 @@
+"""Alembic's scripts; :mod:`service.store.migrate` runs them at start-up."""
