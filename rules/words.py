@@ -275,12 +275,18 @@ def _fill(
         if singular is None:
             text = _word(item, words, language)
             return _squeeze(text, widest) if widest is not None and isinstance(item.value, str) else text
-        amount = len(item.value) if isinstance(item.value, list) else item.value
+        amount = _count(item.value) if isinstance(item.value, list) else item.value
         if isinstance(amount, bool) or not isinstance(amount, int | float):
             return str(plural).replace("#", format_value(None, "", language))
         return str(singular if amount == 1 else plural).replace("#", _decimal(amount, language))
 
     return _PLACEHOLDER.sub(one, template)
+
+
+def _count(items: list[str]) -> int:
+    """How many a list names; a last entry ``+3`` stands for three more."""
+    rest = items[-1] if items else ""
+    return len(items) - 1 + int(rest[1:]) if re.fullmatch(r"\+\d+", rest) else len(items)
 
 
 def _fit(title: Text, values: Mapping[str, Evidence], words: RuleWords, language: Language) -> str:

@@ -3,7 +3,8 @@
 Everything here is pure. See the docstring of :mod:`rules.checks` for how a rule uses it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import msgspec
@@ -142,11 +143,18 @@ def holders(node: NodeFacts) -> tuple[PodFacts, ...]:
     return tuple(pod for pod in node.gpu_pods if pod.gpu_requests or not pod.is_daemon)
 
 
-def annotation(metadata_annotations: Mapping[str, str] | None, key: str) -> str | None:
-    """The value of an annotation; None when it is absent."""
-    return (metadata_annotations or {}).get(key)
+_BAD_WHEN_TRUE = re.compile(r"xid|^GPUMissing$|^NVLinkStatusInactive$|^AMDGPUProblem$|GPUFallenOff", re.IGNORECASE)
 
 
-def at_most(items: Sequence[ObjectRef], limit: int) -> tuple[ObjectRef, ...]:
-    """The first ``limit`` references."""
-    return tuple(items[:limit])
+def bad_conditions(node: NodeFacts) -> list[str]:
+    """Node conditions by which a health agent says that a GPU is bad.
+
+    Source: aws/eks-node-monitoring-agent pkg/conditions, AKS node problem detector and GKE device plugin documents.
+    """
+    conditions = (node.node.status.conditions or []) if node.node.status else []
+    return [
+        item.type
+        for item in conditions
+        if (item.status == "True" and _BAD_WHEN_TRUE.search(item.type))
+        or (item.status == "False" and item.type == "AcceleratedHardwareReady")
+    ]

@@ -1,0 +1,242 @@
+"""The image of a GPU pod needs a newer driver, or another GPU, than its node has.
+
+What:
+    For every unfinished pod that holds a GPU, the CUDA version of the images that use it (from the tag, or from the
+    variable CUDA_VERSION) is judged against the driver and the GPU of the node. Reported are: driver too old, runs
+    only with the forward compatibility package, and software that has no code for the GPU. CUDA's minor version
+    compatibility (same major version, driver at or above the family's floor) is no trouble; it is reported, as a
+    suspicion, only when the container keeps crashing and its CUDA is newer than the newest that the driver names.
+    Nothing is said where the image's CUDA, the driver or the GPU is unknown. Pods of one owner with the same image,
+    driver and GPU are one finding.
+
+Why:
+    It is the most common cause of pods that schedule and then fail. Containers bring CUDA along, but the driver comes
+    from the node. High while the container crashes or has not yet proved that it runs; a container that has been
+    running without a restart is medium or low, because it may not have touched the GPU, or carries the package.
+
+Fix:
+    A newer driver on the node, or an image built for an older CUDA.
+
+Source:
+    seeds S4, S19; https://docs.nvidia.com/deploy/cuda-compatibility/; the release table of the CUDA toolkit (see
+    :mod:`rules.compat`); NVIDIA/k8s-device-plugin internal/lm/nvml.go (labels of driver and runtime version).
+
+Seeds: S4, S19
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rules.checks._components import last_words
+from rules.checks._kit import age, found, names, note, of, owner_of, short
+from rules.compat import check as judge
+from rules.compat import image_cuda
+from rules.engine import Rule
+from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.facts.objects import Container, ContainerStatus
+from rules.findings import Finding, Note, ObjectRef, Severity
+from rules.policy import Policy
+
+_PROVEN_AFTER_SECONDS = 600
+_FORMS = ("driver_too_old", "needs_forward_compat", "arch_unsupported")
+_CRASHING = ("CrashLoopBackOff", "RunContainerError", "CreateContainerError", "StartError")
+_SYMPTOM = re.compile(
+    r"driver version is insufficient|forward compatibility was attempted|no kernel image is available"
+    r"|unsupported toolchain|unsatisfied condition: cuda|system has unsupported display driver|CUDA_ERROR_NO_BINARY",
+    re.IGNORECASE,
+)
+_OTHER_CAUSE = re.compile(r"out of memory|NCCL|No space left|ImportError|ModuleNotFoundError|Permission denied", re.IGNORECASE)
+
+
+class Case(NamedTuple):
+    """What the pods of one finding share."""
+
+    owner: ObjectRef
+    image: str
+    driver: str
+    gpu: str | None
+    form: str
+    cuda: str | None
+
+
+class Witness(NamedTuple):
+    """One container that shows it: its pod and node, and how it fares (``crashing``, ``running`` or ``new``)."""
+
+    pod: PodFacts
+    node: NodeFacts
+    state: str
+    restarts: int
+    said: str | None
+
+
+def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
+    """Yield one finding per owner, image, driver and GPU."""
+    cases: dict[Case, list[Witness]] = {}
+    for node in facts.nodes:
+        if node.driver_version is None:
+            continue
+        for pod in node.gpu_pods:
+            yield pod.ref
+            for container in _gpu_containers(pod):
+                _judge(facts, cases, node, pod, container)
+    for case, witnesses in sorted(cases.items(), key=lambda item: tuple(map(str, item[0]))):
+        yield witnesses[0].pod.ref
+        yield _finding(facts, case, witnesses)
+
+
+def _judge(
+    facts: ClusterFacts, cases: dict[Case, list[Witness]], node: NodeFacts, pod: PodFacts, container: Container
+) -> None:
+    cuda = _cuda_of(container)
+    verdict = judge(
+        driver=node.driver_version, cuda=cuda, image=container.image, gpu=node.product, vendor=node.vendor
+    )
+    witness = _witness(facts, node, pod, container)
+    form = str(verdict.verdict)
+    if form == "ok_minor_compat" and _suspicious(witness, cuda, node.cuda_ceiling):
+        form = "minor_suspect"
+    elif form not in _FORMS:
+        return
+    case = Case(owner_of(pod), container.image or "", node.driver_version or "", node.product, form, cuda)
+    cases.setdefault(case, []).append(witness)
+
+
+def _gpu_containers(pod: PodFacts) -> list[Container]:
+    """Containers that ask for the GPU; all of them where the pod holds it in another way."""
+    containers = (pod.pod.spec.containers if pod.pod.spec else None) or []
+    asking = [
+        item
+        for item in containers
+        if item.resources
+        and any(
+            name in pod.gpu_requests for name in {**(item.resources.requests or {}), **(item.resources.limits or {})}
+        )
+    ]
+    return asking or list(containers)
+
+
+def _cuda_of(container: Container) -> str | None:
+    named = image_cuda(container.image).cuda if container.image else None
+    if named:
+        return named
+    stated = next((item.value for item in container.env or [] if item.name == "CUDA_VERSION"), None)
+    return stated if stated and re.fullmatch(r"\d+\.\d+(\.\d+)?", stated) else None
+
+
+def _witness(facts: ClusterFacts, node: NodeFacts, pod: PodFacts, container: Container) -> Witness:
+    statuses = (pod.pod.status.containerStatuses if pod.pod.status else None) or []
+    status = next((item for item in statuses if item.name == container.name), None)
+    if status is None:
+        return Witness(pod, node, "new", 0, None)
+    return Witness(pod, node, _state(facts, status), status.restartCount or 0, last_words(status))
+
+
+def _state(facts: ClusterFacts, status: ContainerStatus) -> str:
+    waiting = status.state.waiting if status.state else None
+    if waiting and waiting.reason in _CRASHING:
+        return "out_of_memory" if _ended_by_memory(status) else "crashing"
+    running = status.state.running if status.state else None
+    up = age(facts, running.startedAt) if running else None
+    proven = up is not None and up >= _PROVEN_AFTER_SECONDS and status.ready is not False
+    return "running" if proven and not status.restartCount else "new"
+
+
+def _ended_by_memory(status: ContainerStatus) -> bool:
+    ended = status.lastState.terminated if status.lastState else None
+    return bool(ended and ended.reason == "OOMKilled")
+
+
+def _suspicious(witness: Witness, cuda: str | None, ceiling: str | None) -> bool:
+    """Crashing, with a CUDA above what the driver names, and with no other cause in its last words."""
+    if witness.state != "crashing" or cuda is None or ceiling is None or _numbers(cuda) <= _numbers(ceiling):
+        return False
+    said = witness.said or ""
+    return bool(_SYMPTOM.search(said)) or not _OTHER_CAUSE.search(said)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
+def _finding(facts: ClusterFacts, case: Case, witnesses: list[Witness]) -> Finding:
+    witnesses = sorted(witnesses, key=lambda item: item.pod.ref)
+    first = next((item for item in witnesses if item.state == "crashing"), witnesses[0])
+    pods = [item.pod.ref for item in witnesses]
+    nodes = sorted({item.node.ref for item in witnesses})
+    return found(
+        _severity(case.form, {item.state for item in witnesses}),
+        *pods,
+        *nodes,
+        remedy=case.form,
+        identity=" ".join([str(case.owner), case.image, case.driver, case.gpu or "", case.form]),
+        notes=_notes(facts, case, witnesses, first),
+        pod=short(first.pod.ref),
+        pods=of(names(pods)),
+        workload=str(case.owner),
+        image=of(case.image, "spec.containers[].image"),
+        image_cuda=of(case.cuda, "tag of the image, or CUDA_VERSION"),
+        node=first.node.name,
+        nodes=of(names(nodes)),
+        driver=of(case.driver, first.node.driver_source),
+        cuda_ceiling=of(first.node.cuda_ceiling, "label of the node"),
+        gpu=of(case.gpu),
+        restarts=of(max(item.restarts for item in witnesses), "status.containerStatuses[].restartCount"),
+    )
+
+
+def _severity(form: str, states: set[str]) -> Severity:
+    if form == "minor_suspect":
+        return Severity.MEDIUM
+    if states & {"crashing", "new"}:
+        return Severity.MEDIUM if form == "needs_forward_compat" and "crashing" not in states else Severity.HIGH
+    return Severity.LOW if form == "needs_forward_compat" else Severity.MEDIUM
+
+
+def _notes(facts: ClusterFacts, case: Case, witnesses: list[Witness], first: Witness) -> Iterator[Note]:
+    yield note(case.form)
+    states = {item.state for item in witnesses}
+    if "crashing" in states:
+        yield note("crashing")
+    elif states == {"running"}:
+        yield note("running")
+    if first.said and _SYMPTOM.search(first.said):
+        yield note("says", said=_cut(first.said))
+    working = _works_elsewhere(facts, case)
+    if working is not None:
+        yield note("works_elsewhere", other_pod=short(working.ref), other_driver=_driver_of(facts, working))
+    if len(witnesses) > 1:
+        yield note("several")
+
+
+def _works_elsewhere(facts: ClusterFacts, case: Case) -> PodFacts | None:
+    """A pod with the same image that runs without a restart on a node with another driver."""
+    for node in facts.nodes:
+        if node.driver_version in (None, case.driver):
+            continue
+        for pod in node.gpu_pods:
+            for container in _gpu_containers(pod):
+                if container.image == case.image and _witness(facts, node, pod, container).state == "running":
+                    return pod
+    return None
+
+
+def _driver_of(facts: ClusterFacts, pod: PodFacts) -> str | None:
+    node = facts.node(pod.node_name) if pod.node_name else None
+    return node.driver_version if node else None
+
+
+def _cut(said: str, width: int = 140) -> str:
+    line = " ".join(said.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+RULE = Rule(
+    id="driver-cuda-mismatch",
+    family="compatibility",
+    severity=Severity.HIGH,
+    seeds=("S4", "S19"),
+    needs=("Node", "Pod"),
+    check=check,
+    doc=__doc__ or "",
+)

@@ -1,0 +1,166 @@
+"""A GPU node is ready and advertises GPUs, and no pod holds one.
+
+What:
+    The node is Ready, older than the grace period, has allocatable GPUs, and no unfinished pod on it holds a GPU by
+    any way that the API shows: whole GPUs, MIG devices, shared replicas, partitions, DRA claims, fraction annotations
+    or ``NVIDIA_VISIBLE_DEVICES`` without a request. A node with one used share is not idle. Nodes that are being
+    removed, that a pod is about to take (nominated, or a young pending GPU pod that fits) are left alone. Nodes that
+    offer GPUs only through DRA are not judged.
+
+Why:
+    GPU nodes are paid whether pods use them or not, and nothing in the cluster complains about an empty one. The
+    finding is certain about allocation only: a process that bypasses the scheduler does not show in the API, and pods
+    that were deleted leave no trace, so the idle time (since creation or since the last GPU pod that is still listed
+    ended) and the cost are upper bounds. High from 10 USD per hour on (in late 2026 about the list price from which
+    nodes have eight data-centre GPUs), else medium.
+
+Fix:
+    Let the pool scale to zero, or remove the node; first move the CPU pods that keep it.
+
+Source:
+    seeds S23, S24; Kubernetes v1.36.2 pkg/scheduler/framework (what counts as requested); cluster-autoscaler 1.36.1
+    utils/drain (what keeps a node) and cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler;
+    karpenter.sh/docs/concepts/disruption.
+
+Seeds: S23, S24
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from rules.checks._kit import age, cost_note, cost_of, found, gpus, holders, latest, moment, names, note, of, seconds
+from rules.checks._scheduling import fit, waiting
+from rules.compat import image_cuda
+from rules.engine import Rule
+from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.findings import Cost, Finding, Note, ObjectRef, Severity
+from rules.policy import Policy
+
+EXPENSIVE_USD_HOUR = 10.0
+_LEAVING = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption")
+_KEEP_NODE = {
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
+    "karpenter.sh/do-not-disrupt": "true",
+}
+_REMEDY_BY_PROVIDER = {
+    "aws": "aws",
+    "gcp": "gke",
+    "azure": "aks",
+    "oci": "oke",
+    "digitalocean": "doks",
+    "coreweave": "coreweave",
+}
+
+
+def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
+    """Yield one finding per idle node."""
+    queue = waiting(facts)
+    for node in facts.gpu_nodes:
+        yield node.ref
+        offered = [item for item in node.resources if item.allocatable]
+        since = latest(node.since, node.last_gpu_release)
+        idle = age(facts, since)
+        if node.ready is not True or not offered or holders(node):
+            continue
+        if node.since is None or idle is None or idle < policy.idle_grace_seconds or _leaving(facts, node, policy):
+            continue
+        fitting = [pod for pod in queue if not fit(pod, node).obstacles]
+        if _about_to_be_used(facts, node, fitting, policy):
+            continue
+        cost = cost_of(node.price, idle)
+        released = node.last_gpu_release is not None and node.last_gpu_release >= node.since
+        yield found(
+            Severity.HIGH if cost and cost.usd_hour >= EXPENSIVE_USD_HOUR else Severity.MEDIUM,
+            node.ref,
+            remedy="pending" if fitting else _remedy(node),
+            cost=cost,
+            notes=_notes(node, cost, queue, fitting, released),
+            node=node.name,
+            idle=seconds(idle, "pod status" if released else "metadata.creationTimestamp"),
+            idle_since=moment(since),
+            gpus=gpus(node.physical_gpus),
+            gpu=of(node.product),
+            offered=of([f"{item.name}={item.allocatable}" for item in offered], "status.allocatable"),
+            provider=of(node.provider),
+            instance_type=of(node.instance_type),
+            instance_id=of(_instance_id(node), "spec.providerID"),
+            pool=of(node.pool),
+            doks_node_id=of(node.labels.get("doks.digitalocean.com/node-id")),
+            cpu_pods=of(names(pod.ref for pod in _cpu_pods(node))),
+        )
+
+
+def _notes(
+    node: NodeFacts, cost: Cost | None, queue: tuple[PodFacts, ...], fitting: list[PodFacts], released: bool
+) -> Iterator[Note]:
+    yield note("since_release" if released else "since_creation")
+    yield cost_note(cost)
+    if fitting:
+        yield note("pending_fits", waiting=names(pod.ref for pod in fitting))
+    elif queue:
+        yield note("pending_elsewhere", waiting=names(pod.ref for pod in queue))
+    if node.unschedulable:
+        yield note("cordoned")
+    cpu_pods = _cpu_pods(node)
+    if cpu_pods:
+        yield note("cpu_pods")
+    cuda = [pod for pod in cpu_pods if _has_cuda_image(pod)]
+    if cuda:
+        yield note("cuda_without_request", cuda_pods=names(pod.ref for pod in cuda))
+    kept = [key for key, value in _KEEP_NODE.items() if (node.node.metadata.annotations or {}).get(key) == value]
+    if kept:
+        yield note("kept_by_annotation", annotations=kept)
+    if node.spot:
+        yield note("spot")
+
+
+def _cpu_pods(node: NodeFacts) -> list[PodFacts]:
+    return [pod for pod in node.pods if not pod.is_daemon]
+
+
+def _has_cuda_image(pod: PodFacts) -> bool:
+    containers = (pod.pod.spec.containers if pod.pod.spec else None) or []
+    return any(image_cuda(item.image).cuda for item in containers if item.image)
+
+
+def _about_to_be_used(facts: ClusterFacts, node: NodeFacts, fitting: list[PodFacts], policy: Policy) -> bool:
+    if any((pod.pod.status and pod.pod.status.nominatedNodeName) == node.name for pod in facts.pods):
+        return True
+    ages = [age(facts, pod.pod.metadata.creationTimestamp) for pod in fitting]
+    return any(waited is not None and waited < policy.pending_grace_seconds for waited in ages)
+
+
+def _leaving(facts: ClusterFacts, node: NodeFacts, policy: Policy) -> bool:
+    """Whether an autoscaler is taking the node away and has not been at it for longer than the grace period."""
+    started = [node.node.metadata.deletionTimestamp] if node.node.metadata.deletionTimestamp else []
+    for taint in (node.node.spec.taints if node.node.spec else None) or []:
+        if taint.key in _LEAVING:
+            stamp = taint.value or ""
+            began = datetime.fromtimestamp(int(stamp), UTC) if stamp.isdigit() else taint.timeAdded
+            started.append(began or facts.observed_at)
+    return any((age(facts, moment) or 0) < policy.idle_grace_seconds for moment in started)
+
+
+def _remedy(node: NodeFacts) -> str:
+    if "karpenter.sh/nodepool" in node.labels or "karpenter.sh/provisioner-name" in node.labels:
+        return "karpenter"
+    key = _REMEDY_BY_PROVIDER.get(node.provider or "", "default")
+    needs_pool = key in ("gke", "aks", "doks", "coreweave") and node.pool is None
+    needs_id = key in ("aws", "oke") and _instance_id(node) is None
+    return "default" if needs_pool or needs_id else key
+
+
+def _instance_id(node: NodeFacts) -> str | None:
+    provider_id = (node.node.spec.providerID if node.node.spec else None) or ""
+    return provider_id.rsplit("/", 1)[-1] or None
+
+
+RULE = Rule(
+    id="idle-gpu-node",
+    family="billing",
+    severity=Severity.MEDIUM,
+    seeds=("S23", "S24"),
+    needs=("Node", "Pod"),
+    check=check,
+    doc=__doc__ or "",
+)
