@@ -332,7 +332,7 @@ def _rule_words(rule_id: str) -> RuleWords:
 def _load(stem: str, kind: type[_Kind]) -> _Kind:
     import yaml
 
-    file = importlib.resources.files("rules.checks") / f"{stem}.yaml"
+    file = importlib.resources.files("rules") / "checks" / f"{stem}.yaml"
     if not file.is_file():
         raise WordsInvalid(f"{stem}.yaml is missing beside its check in rules/checks")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,1 +1,47 @@
-"""The rules: one module of check and one file of words each."""
+"""The rules: one module of check and one file of words each, and the registry of them.
+
+How to add a rule (for example ``spot-bare-pod``):
+
+1. ``rules/checks/spot_bare_pod.py``: a docstring whose first line says what is wrong, with the headings What, Why, Fix,
+   Source and a last line ``Seeds: S22``; a pure ``check(facts, policy)``; a ``RULE``::
+
+       def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
+           for node in facts.gpu_nodes:
+               yield node.ref                      # so that a fault of ours names the object
+               if not node.spot:
+                   continue
+               for pod in node.gpu_pods:
+                   if pod.controller is None:
+                       yield found(Severity.MEDIUM, pod.ref, node.ref, node=node.name, pod=short(pod.ref))
+
+   :func:`~rules.checks._kit.found` takes the severity, the objects (the main one first), and the evidence by name: a
+   plain value, or one with unit and source (``seconds(...)``, ``gpus(...)``, ``moment(...)``, ``of(value, source)``).
+   None is "unknown" and is shown as such. ``notes=`` takes further sentences (``note("key", name=value)``), ``remedy=``
+   the key of another remedy, ``cost=`` money (:func:`~rules.checks._kit.cost_of`), ``identity=`` what makes it the same
+   trouble tomorrow when its objects come and go. The engine fills in rule id and fingerprint.
+2. ``rules/checks/spot_bare_pod.yaml``: name, title (80 characters), detail (300), labels of the evidence, remedies,
+   notes, each in en, es and it, and two examples, one that fails and one that passes; see :mod:`rules.words` for the
+   grammar of sentences and ``idle_gpu_node.yaml`` for a model. Words of common values are in ``_shared.yaml``.
+3. Its line in ``RULES`` below. Tests compare the registry with the files, run the examples and check every text.
+
+Modules whose name starts with an underscore are tools of the rules, not rules.
+"""
+
+from rules.checks import (
+    allocatable_below_capacity,
+    allocatable_zero_driver,
+    driver_cuda_mismatch,
+    gpu_pod_pending,
+    idle_gpu_node,
+)
+from rules.engine import Rule
+
+RULES: tuple[Rule, ...] = (
+    allocatable_below_capacity.RULE,
+    allocatable_zero_driver.RULE,
+    driver_cuda_mismatch.RULE,
+    gpu_pod_pending.RULE,
+    idle_gpu_node.RULE,
+)
+
+__all__ = ["RULES"]

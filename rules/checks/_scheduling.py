@@ -6,6 +6,7 @@ resources. CPU, memory, volumes, spreading and inter-pod rules are left to the s
 tainttoleration, nodeaffinity, noderesources).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -16,14 +17,24 @@ from rules.facts.cluster import ClusterFacts, GpuResource, NodeFacts, PodFacts
 from rules.facts.objects import Taint, Toleration
 
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
+_MAKERS = (("nvidia.com", "nvidia"), ("amd.com", "amd"), ("intel.com", "intel"), ("habana.ai", "habana"))
+_SICK = re.compile(
+    r"unhealthy|xid|not-ready|unreachable|pressure|out-of-service|problem|quarantine|repair", re.IGNORECASE
+)
 
 
 class Obstacle(StrEnum):
-    """What keeps a pod off a node."""
+    """What keeps a pod off a node.
+
+    ``sick`` is a taint that marks a fault of the node and must not be tolerated; ``not_offered`` a resource that this
+    node does not have; ``broken`` one that it should have and does not; ``unhealthy`` one of which it has enough, but
+    too few are healthy; ``too_small`` one of which it never has enough; ``in_use`` one that other pods hold.
+    """
 
     NOT_READY = "not_ready"
     CORDONED = "cordoned"
     TAINT = "taint"
+    SICK = "sick"
     SELECTOR = "selector"
     NOT_OFFERED = "not_offered"
     BROKEN = "broken"
@@ -54,7 +65,10 @@ def fit(pod: PodFacts, node: NodeFacts) -> Fit:
         taints = tuple(key for key in taints if not key.startswith("node.kubernetes.io/"))
     if node.unschedulable and not _tolerates_cordon(pod):
         obstacles.add(Obstacle.CORDONED)
-    if taints:
+    sick = [key for key in taints if _SICK.search(key)]
+    if sick:
+        obstacles.add(Obstacle.SICK)
+    if len(taints) > len(sick):
         obstacles.add(Obstacle.TAINT)
     if not selects(pod.pod.spec, node.name, node.labels):
         obstacles.add(Obstacle.SELECTOR)
@@ -70,12 +84,19 @@ def _resource_obstacle(node: NodeFacts, name: str, wanted: int) -> Obstacle | No
     allocatable = (resource.allocatable or 0) if resource else 0
     if resource is None or allocatable == 0:
         offers_none = all(not item.allocatable for item in node.resources)
-        return Obstacle.BROKEN if node.is_gpu_node and offers_none else Obstacle.NOT_OFFERED
+        should = node.is_gpu_node and node.vendor in (None, vendor_of(name))
+        return Obstacle.BROKEN if should and offers_none else Obstacle.NOT_OFFERED
     if wanted > allocatable:
         return Obstacle.UNHEALTHY if wanted <= (resource.capacity or 0) else Obstacle.TOO_SMALL
     if wanted > allocatable - resource.requested:
         return Obstacle.IN_USE
     return None
+
+
+def vendor_of(resource: str) -> str | None:
+    """The maker of the GPUs that a resource name stands for; None for an unknown name."""
+    domain = resource.partition("/")[0]
+    return next((maker for end, maker in _MAKERS if domain == end or domain.endswith(f".{end}")), None)
 
 
 def resource_of(node: NodeFacts, name: str) -> GpuResource | None:

@@ -46,7 +46,9 @@ _SYMPTOM = re.compile(
     r"|unsupported toolchain|unsatisfied condition: cuda|system has unsupported display driver|CUDA_ERROR_NO_BINARY",
     re.IGNORECASE,
 )
-_OTHER_CAUSE = re.compile(r"out of memory|NCCL|No space left|ImportError|ModuleNotFoundError|Permission denied", re.IGNORECASE)
+_OTHER_CAUSE = re.compile(
+    r"out of memory|NCCL|No space left|ImportError|ModuleNotFoundError|Permission denied", re.IGNORECASE
+)
 
 
 class Case(NamedTuple):
@@ -57,7 +59,7 @@ class Case(NamedTuple):
     driver: str
     gpu: str | None
     form: str
-    cuda: str | None
+    software: str
 
 
 class Witness(NamedTuple):
@@ -88,9 +90,11 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
 def _judge(
     facts: ClusterFacts, cases: dict[Case, list[Witness]], node: NodeFacts, pod: PodFacts, container: Container
 ) -> None:
-    cuda = _cuda_of(container)
+    tagged = image_cuda(container.image) if container.image else None
+    stated = None if tagged and (tagged.cuda or tagged.rocm) else _stated_cuda(container)
+    cuda = (tagged.cuda if tagged else None) or stated
     verdict = judge(
-        driver=node.driver_version, cuda=cuda, image=container.image, gpu=node.product, vendor=node.vendor
+        driver=node.driver_version, cuda=stated, image=container.image, gpu=node.product, vendor=node.vendor
     )
     witness = _witness(facts, node, pod, container)
     form = str(verdict.verdict)
@@ -98,7 +102,8 @@ def _judge(
         form = "minor_suspect"
     elif form not in _FORMS:
         return
-    case = Case(owner_of(pod), container.image or "", node.driver_version or "", node.product, form, cuda)
+    software = f"CUDA {cuda}" if cuda else f"ROCm {tagged.rocm}" if tagged and tagged.rocm else "CUDA"
+    case = Case(owner_of(pod), container.image or "", node.driver_version or "", node.product, form, software)
     cases.setdefault(case, []).append(witness)
 
 
@@ -116,10 +121,7 @@ def _gpu_containers(pod: PodFacts) -> list[Container]:
     return asking or list(containers)
 
 
-def _cuda_of(container: Container) -> str | None:
-    named = image_cuda(container.image).cuda if container.image else None
-    if named:
-        return named
+def _stated_cuda(container: Container) -> str | None:
     stated = next((item.value for item in container.env or [] if item.name == "CUDA_VERSION"), None)
     return stated if stated and re.fullmatch(r"\d+\.\d+(\.\d+)?", stated) else None
 
@@ -175,7 +177,7 @@ def _finding(facts: ClusterFacts, case: Case, witnesses: list[Witness]) -> Findi
         pods=of(names(pods)),
         workload=str(case.owner),
         image=of(case.image, "spec.containers[].image"),
-        image_cuda=of(case.cuda, "tag of the image, or CUDA_VERSION"),
+        software=of(case.software, "tag of the image, or CUDA_VERSION"),
         node=first.node.name,
         nodes=of(names(nodes)),
         driver=of(case.driver, first.node.driver_source),

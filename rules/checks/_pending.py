@@ -1,0 +1,220 @@
+"""Why a pending GPU pod gets no node: the nodes as the pod sees them, and one named cause."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from rules.checks._kit import names, note
+from rules.checks._scheduler_message import Cause, Reason, read, read_gang, read_refusal
+from rules.checks._scheduling import Fit, Obstacle, fit, selects, vendor_of
+from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.facts.objects import Event
+from rules.findings import Note
+
+_DRA_DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com")
+_SCALE_UP_FRESH = timedelta(minutes=30)
+_DEFAULT_SCHEDULER = "default-scheduler"
+_EARLY = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """One cause and what shows it.
+
+    Attributes:
+        cause: key of the rule's ``values.cause``; ``remedy``: key of its remedies.
+        judged: GPU nodes that the pod's selector admits (all GPU nodes where it admits none), as the pod sees them.
+        nearest: those of them with the fewest obstacles.
+        opening: the sentence about the cause; ``closing``: what autoscalers say.
+        message: the scheduler's latest words.
+        enumerate_nodes: whether the obstacles of the nodes are worth telling one by one.
+    """
+
+    cause: str
+    remedy: str
+    judged: tuple[Fit, ...] = ()
+    nearest: tuple[Fit, ...] = ()
+    opening: Note | None = None
+    closing: tuple[Note, ...] = ()
+    message: str | None = None
+    enumerate_nodes: bool = True
+
+
+def diagnose(facts: ClusterFacts, pod: PodFacts) -> Diagnosis:
+    """Why ``pod`` has no node."""
+    message = _message(facts, pod)
+    verdict = _held_back(pod, message) or _by_nodes(facts, pod, read(message or ""))
+    coming, closing = _autoscalers(facts, pod, verdict.cause)
+    if coming:
+        verdict = msgspec.structs.replace(verdict, cause="scale_up", remedy="scale_up")
+    elif verdict.cause == "no_gpu_node" and any(item.key == "autoscaler_blind" for item in closing):
+        verdict = msgspec.structs.replace(verdict, remedy="scale_from_zero")
+    return msgspec.structs.replace(verdict, closing=tuple(closing), message=message)
+
+
+def _held_back(pod: PodFacts, message: str | None) -> Diagnosis | None:
+    """Causes that have nothing to do with nodes: gates, gangs, a scheduler that is not there."""
+    spec, status = pod.pod.spec, pod.pod.status
+    gates = [str(item.get("name")) for item in (spec.schedulingGates if spec else None) or []]
+    if gates:
+        return Diagnosis(cause="gated", remedy="gated", opening=note("gated", gates=gates), enumerate_nodes=False)
+    gang = read_gang(message or "")
+    if gang is not None:
+        key = "gang_incomplete" if gang.existing < gang.wanted else "gang_waits"
+        opening = note(key, wanted=gang.wanted, existing=gang.existing)
+        return Diagnosis(cause="gang", remedy=key, opening=opening, enumerate_nodes=False)
+    scheduler = (spec.schedulerName if spec else None) or _DEFAULT_SCHEDULER
+    looked_at = message is not None or any(item.type == "PodScheduled" for item in (status and status.conditions) or [])
+    if scheduler != _DEFAULT_SCHEDULER and not looked_at:
+        opening = note("scheduler_silent", scheduler=scheduler)
+        return Diagnosis(cause="scheduler", remedy="scheduler", opening=opening, enumerate_nodes=False)
+    return None
+
+
+def _by_nodes(facts: ClusterFacts, pod: PodFacts, reasons: tuple[Reason, ...]) -> Diagnosis:
+    relevant = [node for node in facts.nodes if node.is_gpu_node]
+    admitted = [node for node in relevant if selects(pod.pod.spec, node.name, node.labels)]
+    judged = tuple(fit(pod, node) for node in admitted or relevant)
+    fewest = min((len(item.obstacles) for item in judged), default=0)
+    nearest = tuple(item for item in judged if len(item.obstacles) == fewest)
+    if pod.gpu_requests:
+        missing = _not_offered(facts, pod, judged, nearest)
+        if missing is not None:
+            return missing
+    if nearest and not fewest:
+        return _beyond_objects(reasons, judged, nearest)
+    if not judged:
+        return Diagnosis(cause="no_gpu_node", remedy="no_gpu_node", opening=note("no_gpu_node"))
+    if not admitted:
+        return Diagnosis(cause="selector", remedy="selector", judged=judged, nearest=nearest)
+    kinds = {kind for item in nearest for kind in item.obstacles}
+    cause = next(iter(kinds)).value if len(kinds) == 1 else "mixed"
+    return Diagnosis(cause=cause, remedy=cause, judged=judged, nearest=nearest)
+
+
+def _not_offered(
+    facts: ClusterFacts, pod: PodFacts, judged: tuple[Fit, ...], nearest: tuple[Fit, ...]
+) -> Diagnosis | None:
+    """The case that no node of the cluster, selected or not, has the resource at all."""
+    missing = [name for name in pod.gpu_requests if not any(_offers(node, name) for node in facts.nodes)]
+    if not missing:
+        return None
+    wanted = missing[0]
+    offered = sorted({item.name for node in facts.nodes for item in node.resources if item.allocatable})
+    same_maker = [name for name in offered if vendor_of(name) == vendor_of(wanted)]
+    if same_maker:
+        opening = note("other_form", wanted_resource=wanted, offered=same_maker)
+        return Diagnosis(cause="not_offered", remedy="other_form", judged=judged, nearest=nearest, opening=opening)
+    if _dra_publishes(facts):
+        opening = note("dra_only", wanted_resource=wanted)
+        return Diagnosis(cause="not_offered", remedy="dra_only", judged=(), nearest=(), opening=opening)
+    if any(Obstacle.BROKEN in item.obstacles for item in judged):
+        return Diagnosis(cause="broken", remedy="broken", judged=judged, nearest=nearest)
+    makers: list[str] = sorted(
+        {node.vendor for node in facts.gpu_nodes if node.vendor and node.vendor != vendor_of(wanted)}
+    )
+    if makers:
+        opening = note("other_maker", wanted_resource=wanted, makers=makers)
+        return Diagnosis(cause="not_offered", remedy="other_maker", judged=judged, nearest=nearest, opening=opening)
+    return Diagnosis(cause="no_gpu_node", remedy="no_gpu_node", opening=note("no_gpu_node"))
+
+
+def _offers(node: NodeFacts, name: str) -> bool:
+    return any(item.name == name and item.allocatable for item in node.resources)
+
+
+def _dra_publishes(facts: ClusterFacts) -> bool:
+    specs = [item.spec or {} for item in facts.others.get("ResourceSlice", ())]
+    return any(spec.get("driver") in _DRA_DRIVERS for spec in specs)
+
+
+_BEYOND: tuple[tuple[str, Callable[[Reason], bool]], ...] = (
+    ("claim_missing", lambda reason: reason.cause == Cause.CLAIM_MISSING),
+    ("dra", lambda reason: reason.cause == Cause.DRA),
+    ("volume", lambda reason: reason.cause == Cause.VOLUME),
+    ("other_resource", lambda reason: reason.cause == Cause.INSUFFICIENT and not vendor_of(reason.subject or "")),
+    ("pod_rules", lambda reason: reason.cause in (Cause.POD_RULES, Cause.PORTS)),
+)
+
+
+def _beyond_objects(reasons: tuple[Reason, ...], judged: tuple[Fit, ...], nearest: tuple[Fit, ...]) -> Diagnosis:
+    """Some node looks free: the reason lies in what only the scheduler knows."""
+    for cause, applies in _BEYOND:
+        matching = [reason for reason in reasons if applies(reason)]
+        if matching:
+            subjects = sorted({reason.subject for reason in matching if reason.subject})
+            opening = note(cause, subjects=subjects or [reason.text for reason in matching])
+            return Diagnosis(
+                cause=cause, remedy=cause, judged=judged, nearest=nearest, opening=opening, enumerate_nodes=False
+            )
+    opening = note("unclear", at=names(item.node.ref for item in nearest))
+    return Diagnosis(
+        cause="unclear", remedy="unclear", judged=judged, nearest=nearest, opening=opening, enumerate_nodes=False
+    )
+
+
+def _message(facts: ClusterFacts, pod: PodFacts) -> str | None:
+    """The scheduler's latest words: its newest FailedScheduling event, else the PodScheduled condition."""
+    events = [
+        event
+        for event in facts.events_of(pod.ref)
+        if event.reason == "FailedScheduling" and _component(event) != "karpenter"
+    ]
+    if events:
+        return _text(max(events, key=_when))
+    conditions = (pod.pod.status.conditions if pod.pod.status else None) or []
+    return next((item.message for item in conditions if item.type == "PodScheduled" and item.message), None)
+
+
+def _autoscalers(facts: ClusterFacts, pod: PodFacts, cause: str) -> tuple[bool, list[Note]]:
+    """Whether a node is on its way, and what autoscalers last said about the pod."""
+    said = [event for event in facts.events_of(pod.ref) if event.reason in _AUTOSCALER_EVENTS or _is_karpenter(event)]
+    if not said:
+        return False, []
+    last = max(said, key=_when)
+    text = _text(last) or ""
+    if last.reason in ("TriggeredScaleUp", "Nominated"):
+        fresh = facts.observed_at - _when(last) < _SCALE_UP_FRESH
+        return fresh, [note("scale_up" if fresh else "scale_up_stale", said=_cut(text))]
+    if last.reason != "NotTriggerScaleUp":
+        return False, [note("karpenter_says", said=_cut(text))]
+    notes = [note("autoscaler_refuses", said=_cut(text.partition(": ")[2] or text))]
+    refused = read_refusal(text)
+    if cause == "no_gpu_node" and any(
+        reason.cause == Cause.INSUFFICIENT and reason.subject in pod.gpu_requests for reason in refused
+    ):
+        notes.append(note("autoscaler_blind"))
+    if any(reason.cause == Cause.GROUP_FULL for reason in refused):
+        notes.append(note("group_full"))
+    return False, notes
+
+
+_AUTOSCALER_EVENTS = ("TriggeredScaleUp", "NotTriggerScaleUp")
+
+
+def _is_karpenter(event: Event) -> bool:
+    return _component(event) == "karpenter" and event.reason in ("FailedScheduling", "Nominated")
+
+
+def _component(event: Event) -> str | None:
+    return (event.source.component if event.source else None) or event.reportingComponent or event.reportingController
+
+
+def _text(event: Event) -> str | None:
+    return event.message or event.note
+
+
+def _when(event: Event) -> datetime:
+    times: Iterable[datetime | None] = (
+        event.series.lastObservedTime if event.series else None,
+        event.lastTimestamp,
+        event.eventTime,
+        event.firstTimestamp,
+        event.metadata.creationTimestamp,
+    )
+    return next((item for item in times if item is not None), _EARLY)
+
+
+def _cut(said: str, width: int = 180) -> str:
+    line = " ".join(said.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
