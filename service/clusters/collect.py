@@ -1,0 +1,250 @@
+"""Reading all kinds of one API server: pages, concurrency, deadline, and what a refusal means.
+
+Choices that are made here:
+
+- **Consistency.** No ``resourceVersion`` is sent, so the first page is the newest state and the following pages are of
+  the same revision. ``resourceVersion=0`` would be cheaper for the server, but ignores ``limit`` and may be old: a node
+  could look idle because its new pod is not there yet.
+- **A list that expires while it is read (410)** is read again from the start, once. The token for an "inconsistent
+  rest" that comes with the 410 is not used: a pod that is replaced meanwhile can be missing from such a list under its
+  old and its new name, and its node would look idle. Expiring twice makes the kind unreadable.
+- **Absent APIs** are found by discovery (``/apis``), because a reader without rights gets 403 for a group that does not
+  exist. Only where discovery itself is refused are they asked for blindly.
+- **A kind that cannot be read is unknown**, and the others go on; only without nodes is there nothing to say.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import msgspec
+
+from rules.findings import Unreadable
+from service.clusters.config import ClusterSettings
+from service.clusters.kinds import KINDS, KindSpec
+from service.clusters.model import Collected
+from service.clusters.refusals import Refused
+from service.clusters.transport import Transport
+from service.errors import (
+    ClusterAnswerInvalid,
+    ClusterForbidden,
+    ClusterTimeout,
+    ClusterTrouble,
+    ClusterUnauthorized,
+    ClusterUnavailable,
+)
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One page of a list: trimmed objects, and the token of the next page ("" on the last one)."""
+
+    items: Sequence[Any]
+    continue_token: str
+
+
+class PageInvalid(Exception):  # noqa: N818 - never leaves this package
+    """The body is not the list that was asked for; the message says where it stops being one."""
+
+
+Decode = Callable[[KindSpec, bytes], Page]
+"""Turns a body into trimmed objects. Rules and collection do not know the wire format behind it."""
+
+
+class _Version(msgspec.Struct, rename={"git_version": "gitVersion"}):
+    git_version: str | None = None
+
+
+class _GroupVersion(msgspec.Struct):
+    version: str
+
+
+class _Group(msgspec.Struct):
+    name: str
+    versions: list[_GroupVersion]
+
+
+class _Groups(msgspec.Struct):
+    groups: list[_Group]
+
+
+_Shape = TypeVar("_Shape", _Version, _Groups)
+
+
+async def collect(transport: Transport, settings: ClusterSettings, decode: Decode) -> Collected:
+    """Read every kind of :data:`~service.clusters.kinds.KINDS`.
+
+    Raises:
+        ClusterUnauthorized, ClusterForbidden, ClusterUnreachable, ClusterTimeout, ClusterUnavailable,
+        ClusterAnswerInvalid: the nodes could not be read.
+    """
+    reading = _Collection(transport, settings, decode)
+    try:
+        async with asyncio.timeout(settings.timeout_seconds) as deadline:
+            await reading.run()
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        reading.give_up()
+    except ExceptionGroup as group:
+        raise _first(group) from group
+    return reading.result()
+
+
+class _Collection:
+    def __init__(self, transport: Transport, settings: ClusterSettings, decode: Decode) -> None:
+        self._transport = transport
+        self._settings = settings
+        self._decode = decode
+        self._seats = asyncio.Semaphore(settings.max_parallel)
+        self._version: str | None = None
+        self._objects: dict[str, Sequence[Any]] = {}
+        self._unreadable: dict[str, Unreadable] = {}
+
+    async def run(self) -> None:
+        self._version = await self._server_version()
+        served = await self._served_versions()
+        async with asyncio.TaskGroup() as group:
+            for spec in KINDS:
+                version = spec.versions[0] if served is None else _best(spec, served)
+                if version is None:
+                    self._note(spec, "not-found", f"this API server does not serve the API group {spec.group}")
+                else:
+                    group.create_task(self._read(spec, version))
+
+    def give_up(self) -> None:
+        """Time is over: what is complete counts, the rest is unknown."""
+        seconds = f"{self._settings.timeout_seconds:g} seconds"
+        for spec in KINDS:
+            if spec.kind in self._objects or spec.kind in self._unreadable:
+                continue
+            if spec.required:
+                raise ClusterTimeout(
+                    self._transport.cluster,
+                    f"the API server at {self._transport.server} did not send all {spec.plural} within {seconds}",
+                    "It may be overloaded or far away; raise timeout_seconds, or set gzip for a slow line.",
+                )
+            self._note(spec, "error", f"no complete answer within {seconds}")
+
+    def result(self) -> Collected:
+        objects = {kind: tuple(items) for kind, items in self._objects.items()}
+        return Collected(
+            nodes=objects.pop("Node"),
+            pods=objects.pop("Pod", ()),
+            events=objects.pop("Event", ()),
+            others=objects,
+            read_kinds=frozenset(self._objects),
+            unreadable=tuple(self._unreadable[spec.kind] for spec in KINDS if spec.kind in self._unreadable),
+            version=self._version,
+        )
+
+    async def _server_version(self) -> str | None:
+        with suppress(Refused):  # clusters may forbid even this
+            return self._answer(await self._transport.get("/version"), _Version, "/version").git_version
+        return None
+
+    async def _served_versions(self) -> Mapping[str, frozenset[str]] | None:
+        """Versions by API group; None when discovery is forbidden."""
+        with suppress(Refused):
+            groups = self._answer(await self._transport.get("/apis"), _Groups, "/apis").groups
+            return {group.name: frozenset(entry.version for entry in group.versions) for group in groups}
+        return None
+
+    async def _read(self, spec: KindSpec, version: str) -> None:
+        async with self._seats:
+            try:
+                self._objects[spec.kind] = await self._list_consistently(spec, version)
+            except Refused as refused:
+                self._refused(spec, refused)
+            except PageInvalid as error:
+                self._failed(spec, self._invalid(f"the list of {spec.resource} cannot be read: {error}"))
+            except ClusterUnauthorized:
+                raise
+            except ClusterTrouble as trouble:
+                self._failed(spec, trouble)
+
+    async def _list_consistently(self, spec: KindSpec, version: str) -> Sequence[Any]:
+        try:
+            return await self._list(spec, version)
+        except Refused as refused:
+            if refused.status != 410:
+                raise
+        return await self._list(spec, version)
+
+    async def _list(self, spec: KindSpec, version: str) -> Sequence[Any]:
+        selected = [("fieldSelector", spec.field_selector)] if spec.field_selector else []
+        items: list[Any] = []
+        token = ""
+        while True:
+            query = [("limit", str(self._settings.page_size)), *selected, *([("continue", token)] if token else [])]
+            page = self._decode(spec, await self._transport.get(spec.path(version), query))
+            items.extend(page.items)
+            if not page.continue_token:
+                return items
+            if page.continue_token == token:
+                raise PageInvalid("the server gives the same page again and again")
+            if spec.max_objects is not None and len(items) >= spec.max_objects:
+                raise PageInvalid(f"there are more than {spec.max_objects}, and reading stopped there")
+            token = page.continue_token
+
+    def _refused(self, spec: KindSpec, refused: Refused) -> None:
+        match refused.status:
+            case 403 if spec.required:
+                raise ClusterForbidden(
+                    self._transport.cluster,
+                    refused.message,
+                    f"Add to the ClusterRole of that user: {spec.rbac_rule}",
+                    spec.rbac_rule,
+                ) from refused
+            case 403:
+                self._note(
+                    spec, "forbidden", f"{refused.message}. Add to the ClusterRole of that user: {spec.rbac_rule}"
+                )
+            case 404 if spec.required:
+                raise self._invalid(f"it has no {spec.plural}: {refused.message}") from refused
+            case 404:
+                self._note(spec, "not-found", refused.message)
+            case 410:
+                trouble = ClusterUnavailable(
+                    self._transport.cluster,
+                    f"the list of {spec.resource} expired twice while it was read",
+                    "Raise page_size, or set gzip for a slow line.",
+                    refused.status,
+                )
+                self._failed(spec, trouble)
+            case _:
+                self._failed(spec, self._invalid(f"it answered {refused} to a list of {spec.resource}"))
+
+    def _failed(self, spec: KindSpec, trouble: ClusterTrouble) -> None:
+        if spec.required:
+            raise trouble
+        self._note(spec, "error", f"{trouble.detail}. {trouble.remedy}")
+
+    def _note(self, spec: KindSpec, reason: Any, detail: str) -> None:
+        self._unreadable[spec.kind] = Unreadable(spec.kind, reason, detail)
+
+    def _answer(self, body: bytes, shape: type[_Shape], path: str) -> _Shape:
+        try:
+            return msgspec.json.decode(body, type=shape)
+        except msgspec.DecodeError as error:
+            raise self._invalid(f"{path} gave {error}") from error
+
+    def _invalid(self, detail: str) -> ClusterAnswerInvalid:
+        return ClusterAnswerInvalid(
+            self._transport.cluster,
+            f"{self._transport.server} does not answer like a Kubernetes API server: {detail}",
+            "Check that the server address leads to the API server and not to a proxy or login page before it.",
+        )
+
+
+def _best(spec: KindSpec, served: Mapping[str, frozenset[str]]) -> str | None:
+    """The best version that is served. The core group is not in ``/apis`` and always there."""
+    if not spec.group:
+        return spec.versions[0]
+    return next((version for version in spec.versions if version in served.get(spec.group, ())), None)
+
+
+def _first(group: ExceptionGroup[Exception]) -> Exception:
+    """The exception to report of several at once: typed trouble before anything else."""
+    found = [error for error in group.exceptions if not isinstance(error, ExceptionGroup)]
+    return next((error for error in found if isinstance(error, ClusterTrouble)), found[0])

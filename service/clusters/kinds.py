@@ -1,0 +1,123 @@
+"""The kinds that are read from a cluster, in one place: requests, rights and snapshots all follow this table."""
+
+import msgspec
+
+from rules.facts.objects import Event
+
+ROUTINE_REASONS = (
+    "Created",
+    "Killing",
+    "LeaderElection",
+    "NoPods",
+    "Pulled",
+    "Pulling",
+    "SandboxChanged",
+    "ScalingReplicaSet",
+    "Scheduled",
+    "Started",
+    "SuccessfulAttachVolume",
+    "SuccessfulCreate",
+    "SuccessfulDelete",
+    "SuccessfulRescale",
+)
+"""Reasons of the events that every healthy pod and controller writes. They are most of a cluster's events and say
+nothing about GPUs. Selecting by ``type=Warning`` instead would lose what autoscalers say: cluster-autoscaler's
+NotTriggerScaleUp and Karpenter's Unconsolidatable and DisruptionBlocked are of type Normal."""
+
+
+class KindSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of object and how to list it.
+
+    Attributes:
+        kind: as objects spell it.
+        group: API group, "" for core.
+        versions: acceptable versions of the group, best first; where rules look, all have the same shape.
+        plural: name in URLs and in RBAC rules.
+        why: what it is read for.
+        required: nothing can be said of the cluster without it.
+        built_in: served by every API server; the others need a version or a feature and may be absent.
+        field_selector: what the server leaves out before sending.
+        max_objects: how many are read at most; beyond it the kind is incomplete and so counts as not read.
+    """
+
+    kind: str
+    group: str
+    versions: tuple[str, ...]
+    plural: str
+    why: str
+    required: bool = False
+    built_in: bool = True
+    field_selector: str | None = None
+    max_objects: int | None = None
+
+    def path(self, version: str) -> str:
+        """URL path of the list over all namespaces."""
+        return f"/apis/{self.group}/{version}/{self.plural}" if self.group else f"/api/{version}/{self.plural}"
+
+    @property
+    def resource(self) -> str:
+        """``daemonsets.apps``: as kubectl and error messages name it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def rbac_rule(self) -> str:
+        """The rule that a ClusterRole needs for it, as one line of YAML."""
+        return f'- {{apiGroups: ["{self.group}"], resources: ["{self.plural}"], verbs: ["get", "list", "watch"]}}'
+
+
+DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
+"""Dynamic resource allocation: v1 since Kubernetes 1.34, v1beta2 in 1.33, v1beta1 in 1.32 (kubernetes/api resource).
+``status.allocation.devices.results`` of a claim, and node and pool of a slice, are the same in all three."""
+
+KINDS: tuple[KindSpec, ...] = (
+    KindSpec(
+        kind="Node",
+        group="",
+        versions=("v1",),
+        plural="nodes",
+        why="GPUs, drivers, labels, taints, age and price of every node",
+        required=True,
+    ),
+    # Finished pods are wanted too: the end of the last one tells since when a node is idle.
+    KindSpec(kind="Pod", group="", versions=("v1",), plural="pods", why="who holds GPUs, who waits for one"),
+    KindSpec(
+        kind="Event",
+        group="",
+        versions=("v1",),
+        plural="events",
+        why="why pods wait and why nodes stay",
+        field_selector=",".join(f"reason!={reason}" for reason in ROUTINE_REASONS),
+        # A crash loop can write events without end; what rules read of them also stands in conditions of the pods.
+        max_objects=20_000,
+    ),
+    KindSpec(
+        kind="DaemonSet",
+        group="apps",
+        versions=("v1",),
+        plural="daemonsets",
+        why="drivers, device plugins and feature discovery",
+    ),
+    KindSpec(
+        kind="ResourceClaim",
+        group="resource.k8s.io",
+        versions=DRA_VERSIONS,
+        plural="resourceclaims",
+        why="GPUs held through dynamic resource allocation",
+        built_in=False,
+    ),
+    KindSpec(
+        kind="ResourceSlice",
+        group="resource.k8s.io",
+        versions=DRA_VERSIONS,
+        plural="resourceslices",
+        why="GPUs offered through dynamic resource allocation",
+        built_in=False,
+    ),
+)
+
+BY_KIND = {spec.kind: spec for spec in KINDS}
+
+
+def is_routine(event: Event) -> bool:
+    """True for an event that a live cluster is not even asked for; snapshots drop it, so that both give equal facts."""
+    return event.reason in ROUTINE_REASONS
