@@ -1,0 +1,128 @@
+"""What evaluating rules promises, whatever the rules say."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+import msgspec
+
+from rules.engine import Rule, evaluate
+from rules.facts.cluster import ClusterFacts
+from rules.findings import Evidence, FailedRule, Finding, ObjectRef, Severity, SkippedRule, Unreadable
+from rules.policy import Policy
+
+NODE_A = ObjectRef("Node", "", "a")
+NODE_B = ObjectRef("Node", "", "b")
+Check = Callable[[ClusterFacts, Policy], Iterable[Finding | ObjectRef]]
+
+
+def facts(name: str = "prod", read: Iterable[str] = ("Node", "Pod")) -> ClusterFacts:
+    return ClusterFacts(
+        name=name,
+        observed_at=datetime(2026, 11, 30, 9, tzinfo=UTC),
+        nodes=(),
+        pods=(),
+        events=(),
+        others={},
+        read_kinds=frozenset(read),
+        unreadable=(Unreadable("Event", "forbidden", "events is forbidden"),),
+    )
+
+
+def rule(rule_id: str, check: Check, needs: tuple[str, ...] = ("Node",)) -> Rule:
+    return Rule(
+        id=rule_id, family="health", severity=Severity.LOW, seeds=("S1",), needs=needs, check=check, doc="What: a test."
+    )
+
+
+def finding(*objects: ObjectRef, severity: Severity = Severity.LOW, identity: str = "", hours: int = 1) -> Finding:
+    return Finding(rule="", severity=severity, objects=objects, evidence=(Evidence("hours", hours),), identity=identity)
+
+
+def says(*items: Finding | ObjectRef) -> Check:
+    return lambda _facts, _policy: items
+
+
+def breaks_at(ref: ObjectRef, *before: Finding | ObjectRef) -> Check:
+    def check(_facts: ClusterFacts, _policy: Policy) -> Iterable[Finding | ObjectRef]:
+        yield from before
+        yield ref
+        raise KeyError("spec.template")
+
+    return check
+
+
+def test_a_rule_that_raises_is_reported_with_its_object_and_the_others_go_on() -> None:
+    rules = [
+        rule("breaks", breaks_at(NODE_B, NODE_A, finding(NODE_A))),
+        rule("works", says(NODE_B, finding(NODE_B))),
+    ]
+    report = evaluate(facts(), Policy(), rules)
+    assert report.failed_rules == (FailedRule("breaks", NODE_B, "KeyError: 'spec.template'"),)
+    assert [(item.rule, item.objects) for item in report.findings] == [("breaks", (NODE_A,)), ("works", (NODE_B,))]
+
+
+def test_a_rule_that_raises_before_it_looks_at_anything_is_reported_without_an_object() -> None:
+    def check(_facts: ClusterFacts, _policy: Policy) -> Iterable[Finding | ObjectRef]:
+        raise RuntimeError("no data")
+
+    assert evaluate(facts(), Policy(), [rule("breaks", check)]).failed_rules == (
+        FailedRule("breaks", None, "RuntimeError: no data"),
+    )
+
+
+def test_a_rule_whose_kinds_were_not_read_is_skipped_not_silent() -> None:
+    report = evaluate(facts(read=("Node",)), Policy(), [rule("pods", says(finding(NODE_A)), needs=("Node", "Pod"))])
+    assert report.skipped_rules == (SkippedRule("pods", ("Pod",)),)
+    assert report.findings == ()
+
+
+def test_what_could_not_be_read_is_in_the_report() -> None:
+    assert [item.kind for item in evaluate(facts(), Policy(), []).unreadable] == ["Event"]
+
+
+def test_a_disabled_rule_is_neither_run_nor_reported() -> None:
+    report = evaluate(facts(), Policy(disabled_rules=frozenset({"off"})), [rule("off", breaks_at(NODE_A))])
+    assert report.failed_rules == report.findings == report.skipped_rules == ()
+
+
+def test_the_same_trouble_with_other_numbers_keeps_its_fingerprint() -> None:
+    first = evaluate(facts(), Policy(), [rule("idle", says(finding(NODE_A, hours=1)))]).findings[0]
+    later = evaluate(
+        facts(), Policy(), [rule("idle", says(finding(NODE_A, hours=99, severity=Severity.HIGH)))]
+    ).findings[0]
+    assert first.fingerprint == later.fingerprint
+    assert first.value("hours") != later.value("hours")
+
+
+def test_rule_objects_and_cluster_each_make_another_fingerprint() -> None:
+    marks = {
+        evaluate(facts(cluster), Policy(), [rule(rule_id, says(finding(node)))]).findings[0].fingerprint
+        for cluster in ("prod", "test")
+        for rule_id in ("idle", "sick")
+        for node in (NODE_A, NODE_B)
+    }
+    assert len(marks) == 8
+
+
+def test_an_identity_keeps_the_fingerprint_while_objects_come_and_go() -> None:
+    first, later = (
+        evaluate(facts(), Policy(), [rule("stuck", says(finding(node, identity="Job/ml/train")))]).findings[0]
+        for node in (NODE_A, NODE_B)
+    )
+    assert first.objects != later.objects
+    assert first.fingerprint == later.fingerprint
+
+
+def test_two_findings_for_one_trouble_are_a_fault_of_the_rule() -> None:
+    report = evaluate(facts(), Policy(), [rule("twice", says(NODE_A, finding(NODE_A), finding(NODE_A)))])
+    assert len(report.findings) == 1
+    assert report.failed_rules[0].object == NODE_A
+
+
+def test_the_heaviest_findings_come_first_and_equal_facts_give_equal_bytes() -> None:
+    heavy = finding(NODE_B, severity=Severity.CRITICAL)
+    light = finding(NODE_A)
+    one = evaluate(facts(), Policy(), [rule("a", says(light)), rule("b", says(heavy))])
+    other = evaluate(facts(), Policy(), [rule("b", says(heavy)), rule("a", says(light))])
+    assert [item.severity for item in one.findings] == [Severity.CRITICAL, Severity.LOW]
+    assert msgspec.json.encode(one) == msgspec.json.encode(other)
