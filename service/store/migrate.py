@@ -1,7 +1,7 @@
 """Migrations, run at start-up.
 
-All of it happens in one transaction that is alone on its database: SQLite begins it as ``IMMEDIATE``, PostgreSQL takes an
-advisory lock that ends with it. Of two replicas that start together one migrates and the other finds the work done.
+All of it happens in one transaction that is alone on its database: SQLite begins it as ``IMMEDIATE``, PostgreSQL takes
+an advisory lock that ends with it. Of two replicas that start together one migrates and the other finds the work done.
 """
 
 from pathlib import Path

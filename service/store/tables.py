@@ -57,7 +57,7 @@ class ClusterRow(Row, table=True):
 class AuditRow(Row, table=True):
     """One audit. The partial unique index is what keeps two replicas from auditing one cluster at once.
 
-    ``deadline_at``: past it an unfinished audit is taken for interrupted (its process died).
+    ``lease_until``: its process moves it on while it lives; past it an unfinished audit is taken for interrupted.
     """
 
     __tablename__ = "audits"
@@ -80,7 +80,7 @@ class AuditRow(Row, table=True):
     queued_at: datetime = Field(sa_column=_moment())
     started_at: datetime | None = Field(default=None, sa_column=_moment(nullable=True))
     finished_at: datetime | None = Field(default=None, sa_column=_moment(nullable=True, index=True))
-    deadline_at: datetime = Field(sa_column=_moment())
+    lease_until: datetime = Field(sa_column=_moment())
     error_code: str | None = None
     error_detail: str | None = Field(default=None, sa_column=_text(nullable=True))
     report: Any = Field(default=None, sa_column=Column(Document, nullable=True))
@@ -115,7 +115,8 @@ class FindingRow(Row, table=True):
 class AlertRow(Row, table=True):
     """One opening of one finding that people are told about.
 
-    ``channel`` and ``ts``: the message, once it was posted. ``trouble``: why the latest notification failed for good.
+    ``channel``: where it is announced, as the settings name it. ``message_channel`` and ``message_ts``: the message, once
+    it was posted. ``trouble``: why the latest notification failed for good.
     """
 
     __tablename__ = "alerts"
@@ -132,8 +133,9 @@ class AlertRow(Row, table=True):
     opened_at: datetime = Field(sa_column=_moment())
     updated_at: datetime = Field(sa_column=_moment())
     resolved_at: datetime | None = Field(default=None, sa_column=_moment(nullable=True))
-    channel: str | None = None
-    ts: str | None = None
+    channel: str
+    message_channel: str | None = None
+    message_ts: str | None = None
     trouble: str | None = Field(default=None, sa_column=_text(nullable=True))
     document: Any = Field(sa_column=Column(Document, nullable=False))
 
