@@ -1,0 +1,198 @@
+"""Which language a message is written in.
+
+Chat lines are short, full of English terms of the trade and often without accents, so the first judge is a list of the
+words that hold a sentence together (``data/languages.yaml``) plus a few letters and endings. Only when it is unsure is
+the lingua detector asked, in its low-accuracy mode (some 90 ms of CPU and little memory on first use, against about two
+seconds in the full one), and never for a line with nothing but terms of the trade.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Literal
+
+import msgspec
+
+from rules.language import LANGUAGES, Language
+from rules.questions.data import load
+from rules.questions.text import Word
+
+How = Literal["words", "hint", "detector", "default"]
+
+STRONG, WEAK, OTHER = 2.0, 1.0, 2.0
+CLEAR_LEAD = 2.0
+"""Lead in points from which the word list decides alone: one strong word."""
+DETECTOR_SURE = 0.65
+DETECTOR_SURE_OTHER = 0.80
+"""The detector must be surer before it sends someone away in a language that is not spoken here."""
+
+_LETTERS: tuple[tuple[str, dict[str, float]], ...] = (
+    ("ñ¿¡", {"es": 3.0}),
+    ("óíú", {"es": 1.5, "pt": 1.0, "ca": 0.5}),
+    ("á", {"es": 1.5, "pt": 1.5}),
+    ("ùòì", {"it": 2.0}),
+    ("è", {"it": 1.0, "fr": 1.0, "ca": 1.0}),
+    ("à", {"it": 1.0, "fr": 1.0, "pt": 0.5, "ca": 1.0}),
+    ("é", {"es": 0.7, "it": 0.5, "fr": 1.0, "pt": 0.7}),
+    ("ãõ", {"pt": 4.0}),
+    ("ç", {"pt": 2.0, "fr": 1.5, "ca": 1.5}),
+    ("êâô", {"fr": 1.5, "pt": 2.0}),
+    ("îûœ", {"fr": 3.0}),
+    ("ß", {"de": 4.0}),
+    ("äöü", {"de": 2.0, "sv": 1.0, "tr": 1.0}),
+    ("å", {"sv": 3.0}),
+    ("łęąśżź", {"pl": 3.0}),
+    ("ğışİ", {"tr": 3.0}),
+    ("ățș", {"ro": 3.0}),
+)
+_ENDINGS: tuple[tuple[re.Pattern[str], dict[str, float]], ...] = (
+    (re.compile(r"\w{3,}cion(?:es)?$"), {"es": 1.5}),
+    (re.compile(r"\w{2,}zion[ei]$"), {"it": 1.5}),
+    (re.compile(r"\w{3,}(?:amiento|imiento)s?$"), {"es": 1.5}),
+    (re.compile(r"\w{3,}(?:ando|iendo)$"), {"es": 0.7}),
+    (re.compile(r"\w{3,}(?:abile|abili|evole)$"), {"it": 1.0}),
+    (re.compile(r"\w{3,}(?:acao|acoes)$"), {"pt": 2.0}),
+    (re.compile(r"\w{4,}(?:ung|ungen|keit)$"), {"de": 1.5}),
+    (re.compile(r"\w{3,}(?:ement|eurs?|eaux)$"), {"fr": 0.7}),
+)
+
+
+class LanguageReading(msgspec.Struct, frozen=True):
+    """Attributes:
+    language: the language to answer in; English when the text is in one that is not spoken here.
+    name: ISO 639-1 code of the text's own language; ``und`` when a foreign script or unknown words only.
+    how: what decided: the word list, the caller's hint, the detector, or the default.
+    """
+
+    language: Language
+    name: str
+    how: How
+
+    @property
+    def spoken(self) -> bool:
+        """False for a text in a language that gpu-advisor does not read."""
+        return self.name in LANGUAGES
+
+
+class _Own(msgspec.Struct, forbid_unknown_fields=True):
+    strong: str
+    weak: str
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    own: dict[Language, _Own]
+    other: dict[str, str]
+
+
+@lru_cache(maxsize=1)
+def _weights() -> dict[str, dict[str, float]]:
+    """word -> language -> points."""
+    file = load("languages.yaml", _File)
+    weights: dict[str, dict[str, float]] = {}
+
+    def put(word: str, language: str, points: float) -> None:
+        entry = weights.setdefault(word, {})
+        entry[language] = max(entry.get(language, 0.0), points)
+
+    for own, lists in file.own.items():
+        for word in lists.strong.split():
+            put(word, own, STRONG)
+        for word in lists.weak.split():
+            put(word, own, WEAK)
+    for other, listed in file.other.items():
+        for word in listed.split():
+            put(word, other, OTHER)
+    for entry in weights.values():
+        # A word that many languages share tells less; a weak one of ours must not be outbid by a neighbour's.
+        if len(entry) > 1:
+            for language in entry:
+                entry[language] /= len(entry) ** 0.5
+    return weights
+
+
+def function_words() -> frozenset[str]:
+    """All words of the lists: known words, never typos of something else."""
+    return frozenset(_weights())
+
+
+def scores(text: str, words: Iterable[Word]) -> dict[str, float]:
+    """Points per language by words, letters and endings."""
+    points: dict[str, float] = {}
+
+    def add(entry: dict[str, float], times: int = 1) -> None:
+        for language, weight in entry.items():
+            points[language] = points.get(language, 0.0) + weight * times
+
+    weights = _weights()
+    for word in words:
+        entry = weights.get(word.folded)
+        if entry:
+            add(entry)
+        for pattern, ending in _ENDINGS:
+            if pattern.match(word.folded):
+                add(ending)
+    lower = text.lower()
+    for letters, entry in _LETTERS:
+        count = sum(lower.count(letter) for letter in letters)
+        if count:
+            add(entry, min(count, 3))
+    return points
+
+
+def read_language(text: str, words: tuple[Word, ...], hint: Language | None = None) -> LanguageReading:
+    """Language of a cleaned ``text``; ``hint`` (the reader's own setting) decides where the text does not."""
+    letters = [char for char in text if char.isalpha()]
+    if letters and sum(ord(char) > 0x24F for char in letters) > len(letters) / 2:
+        return LanguageReading("en", "und", "words")
+    points = scores(text, words)
+    ranked = sorted(points.items(), key=lambda item: (-item[1], item[0]))
+    own: list[tuple[str, float]] = [(name, score) for name, score in ranked if name in LANGUAGES]
+    best, score = ranked[0] if ranked else ("", 0.0)
+    runner_up = ranked[1][1] if len(ranked) > 1 else 0.0
+    if score - runner_up >= CLEAR_LEAD or (score >= CLEAR_LEAD and score >= 1.35 * runner_up):
+        return _reading(best, "words")
+    plain = [word for word in words if word.folded.isalpha() and len(word.folded) > 1]
+    if len(plain) < 3 and score < CLEAR_LEAD:
+        return _fallback(own, hint)
+    name, confidence = _detect(" ".join(word.lower for word in words))
+    if name in LANGUAGES and confidence >= DETECTOR_SURE:
+        return _reading(name, "detector")
+    if name not in LANGUAGES and confidence >= DETECTOR_SURE_OTHER and (not own or best == name):
+        return _reading(name, "detector")
+    return _fallback(own, hint)
+
+
+def _reading(name: str, how: How) -> LanguageReading:
+    for language in LANGUAGES:
+        if name == language:
+            return LanguageReading(language, language, how)
+    return LanguageReading("en", name, how)
+
+
+def _fallback(own: list[tuple[str, float]], hint: Language | None) -> LanguageReading:
+    if own and own[0][1] >= WEAK and (len(own) == 1 or own[0][1] - own[1][1] >= WEAK):
+        return _reading(own[0][0], "words")
+    if hint is not None:
+        return LanguageReading(hint, hint, "hint")
+    return _reading(own[0][0] if own else "en", "words" if own else "default")
+
+
+@lru_cache(maxsize=1)
+def _detector() -> Any:
+    # Imported here: it is needed for few messages and takes memory and time.
+    from lingua import Language as Lingua
+    from lingua import LanguageDetectorBuilder
+
+    chosen = [
+        Lingua.ENGLISH, Lingua.SPANISH, Lingua.ITALIAN, Lingua.FRENCH, Lingua.GERMAN, Lingua.PORTUGUESE,
+        Lingua.DUTCH, Lingua.POLISH, Lingua.CATALAN, Lingua.SWEDISH, Lingua.ROMANIAN, Lingua.TURKISH,
+    ]  # fmt: skip
+    return LanguageDetectorBuilder.from_languages(*chosen).with_low_accuracy_mode().build()
+
+
+@lru_cache(maxsize=512)
+def _detect(text: str) -> tuple[str, float]:
+    values = _detector().compute_language_confidence_values(text)
+    if not values:
+        return "und", 0.0
+    return str(values[0].language.iso_code_639_1.name).lower(), float(values[0].value)
