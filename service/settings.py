@@ -7,7 +7,7 @@ Reading them is light: nothing of the database, the cluster client or the web fr
 import difflib
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit, urlunsplit
@@ -180,6 +180,20 @@ def load(config: Path | None, env: Mapping[str, str]) -> Settings:
         raise document.error(("slack", error.setting), str(error).split(": ", 1)[-1], given) from error
     except _InvalidError as error:
         raise document.error(error.path, error.problem, given) from error
+
+
+def check_rules(settings: Settings, known: Sequence[str]) -> None:
+    """Refuse ids of rules that do not exist; a misspelt one would silently switch nothing off.
+
+    Raises:
+        ConfigInvalid: names the setting and the id.
+    """
+    named = (("policy.disabled_rules", settings.policy.disabled_rules), ("alerts.rules", settings.alerts.rules))
+    for setting, ids in named:
+        for rule in sorted(ids - set(known)):
+            near = difflib.get_close_matches(rule, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+            raise ConfigInvalid("settings", None, f"there is no rule {rule!r}; {hint} (at `{setting}`)")
 
 
 def database_url(text: str) -> str:

@@ -81,3 +81,21 @@ class FindingPage(msgspec.Struct, frozen=True):
 
     items: list[FindingView]
     next_cursor: str | None = None
+
+
+class Undelivered(msgspec.Struct, frozen=True, kw_only=True):
+    """A notification that nobody got, and that is not tried any more before the next start.
+
+    Attributes:
+        action: ``post`` (the alert) or ``resolve`` (its edit).
+        reason: ``refused`` (someone must act) or ``gave-up`` (tried for too long).
+        detail: what Slack said, and what to do.
+    """
+
+    alert_id: str
+    cluster: str
+    rule: str
+    action: Literal["post", "resolve"]
+    reason: str
+    detail: str
+    since: datetime

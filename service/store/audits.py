@@ -60,9 +60,9 @@ async def interrupt(
     )
 
 
-async def renew(session: AsyncSession, owner: str, until: datetime) -> int:
-    """Move the lease of all unfinished audits of ``owner`` on."""
-    mine = (col(AuditRow.owner) == owner, col(AuditRow.state).in_(ACTIVE))
+async def renew(session: AsyncSession, audit_ids: Iterable[str], until: datetime) -> int:
+    """Move the lease of unfinished audits on."""
+    mine = (col(AuditRow.id).in_(list(audit_ids)), col(AuditRow.state).in_(ACTIVE))
     return await affected(session, update(AuditRow).where(*mine).values(lease_until=until))
 
 

@@ -115,8 +115,8 @@ class FindingRow(Row, table=True):
 class AlertRow(Row, table=True):
     """One opening of one finding that people are told about.
 
-    ``channel``: where it is announced, as the settings name it. ``message_channel`` and ``message_ts``: the message, once
-    it was posted. ``trouble``: why the latest notification failed for good.
+    ``channel``: where it is announced, as the settings name it. ``message_channel`` and ``message_ts``: the message,
+    once it was posted. ``trouble``: why the latest notification failed for good.
     """
 
     __tablename__ = "alerts"

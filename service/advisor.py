@@ -1,0 +1,321 @@
+"""The use cases: what the API, the bot and the command line call. Everything of the runtime is wired here."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from datetime import timedelta
+
+import structlog
+
+from bot.port import ClusterHealth
+from rules.answers import Answer
+from rules.engine import Rule
+from rules.facts.cluster import ClusterFacts
+from rules.facts.prices import PriceBook
+from rules.findings import Severity
+from rules.language import Language
+from service.alerts import Announcing
+from service.audits import Audits, Judge, run_audit_once
+from service.clock import Clock, Ids, SortableIds, utc_now
+from service.clusters import Connector, connect
+from service.errors import ClusterUnknown, RuleUnknown
+from service.outbox import Notifier, Outbox
+from service.prices import price_book
+from service.schedule import Schedule
+from service.settings import Settings, check_rules
+from service.store import Store, audits, events, findings, outbox, retention
+from service.store.tables import ClusterRow
+from service.views import AuditView, FindingPage, FindingState, Undelivered
+
+__all__ = ["GpuAdvisor", "run_audit_once"]
+
+DRAIN_SECONDS = 5.0
+"""How long a message that is being sent may take when the service stops."""
+
+log = structlog.get_logger(__name__)
+
+Answerer = Callable[..., Answer]
+
+
+class GpuAdvisor:
+    """The running advisor; implements :class:`bot.port.Advisor`.
+
+    Args:
+        settings: of the operator.
+        connectors: of the clusters; made from the settings when None.
+        rules: all rules when None.
+        prices: bundled prices with the contract prices of the settings when None.
+        notifier: who tells people of alerts; Slack as the settings say when None.
+        answer: what answers questions; :func:`rules.questions.answer` when None.
+        clock, ids: time and ids.
+
+    Raises:
+        ConfigInvalid: the settings name a rule that does not exist, or Slack settings do not go together.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        connectors: Iterable[Connector] | None = None,
+        rules: Sequence[Rule] | None = None,
+        prices: PriceBook | None = None,
+        notifier: Notifier | None = None,
+        answer: Answerer | None = None,
+        clock: Clock = utc_now,
+        ids: Ids | None = None,
+    ) -> None:
+        if rules is None:
+            from rules.checks import RULES
+
+            rules = RULES
+            check_rules(settings, [rule.id for rule in rules])
+        self._settings = settings
+        self._rules = tuple(rules)
+        self._clock = clock
+        self._ids = ids or SortableIds(clock)
+        self._owner = self._ids()
+        self._answer = answer
+        self._store = Store(settings.database_url)
+        made = (connect(cluster) for cluster in settings.clusters) if connectors is None else connectors
+        self._connectors = {connector.name: connector for connector in made}
+        if notifier is None and settings.slack.mode != "off" and settings.slack.alert_channel:
+            from bot.delivery import make_delivery
+
+            notifier = make_delivery(settings.slack)
+        channel = (settings.slack.alert_channel or "default") if notifier is not None else None
+        self._outbox = self._make_outbox(notifier) if notifier is not None else None
+        self._audits = Audits(
+            self._store,
+            self._connectors,
+            Judge(
+                rules=self._rules,
+                policy=settings.policy,
+                prices=price_book(settings.prices) if prices is None else prices,
+                announcing=Announcing(channel, settings.alerts),
+            ),
+            settings.audit,
+            clock=clock,
+            ids=self._ids,
+            owner=self._owner,
+            finished=self._audit_finished,
+        )
+        self._schedule: Schedule | None = None
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._scheduled_once: set[str] = set()
+
+    async def start(self) -> None:
+        """Migrate the database, take up what a dead process left behind, read snapshots, start the schedule.
+
+        Clusters that cannot be read do not keep it from starting.
+
+        Raises:
+            StoreUnavailable: the database does not answer.
+        """
+        await self._store.migrate()
+        interrupted = await self._audits.recover()
+        if interrupted:
+            log.warning("audits of an earlier run were not finished", number=interrupted)
+        if self._outbox is not None:
+            await self._outbox.recover()
+        snapshots = [name for name, connector in self._connectors.items() if connector.kind == "snapshot"]
+        await asyncio.gather(*(self._audits.run(name, trigger="start") for name in snapshots))
+        self._schedule = Schedule(
+            list(self._connectors),
+            interval_seconds=self._settings.audit.interval_seconds,
+            audit=self.audit_on_schedule,
+            deliver=self.deliver if self._outbox is not None else None,
+            clean=self.clean,
+            later=snapshots,
+        )
+        self._schedule.start(utc_now())
+        self._spawn(self._audits.keep_leases(), "leases")
+
+    async def stop(self) -> None:
+        """End; audits under way are marked as interrupted, a message that is being sent may end."""
+        if self._schedule is not None:
+            await _tried("schedule", self._schedule.stop())
+        await _tried("audits", self._audits.stop())
+        if self._outbox is not None:
+            await _tried("outbox", self._end_outbox(self._outbox))
+        others = list(self._tasks)
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        for connector in self._connectors.values():
+            await _tried("connector", connector.close())
+        await _tried("store", self._store.close())
+        self._schedule = None
+
+    async def ask(self, text: str, *, language: Language | None = None) -> Answer:
+        """Answer a question, with what is true in the clusters now. See :func:`rules.questions.answer`."""
+        answer = self._answer or _answerer()
+        return await asyncio.to_thread(answer, text, clusters=self._audits.facts(), language=language)
+
+    async def clusters(self) -> list[ClusterHealth]:
+        """Configured clusters, in the order of the settings."""
+        async with self._store.read() as session:
+            rows = await audits.clusters(session, self._connectors)
+            counts = await audits.open_counts(session)
+        return [_health(name, rows.get(name), counts.get(name, {})) for name in self._connectors]
+
+    async def start_audit(self, cluster: str, *, trigger: str) -> AuditView:
+        """Begin an audit in the background and return at once; the one that is under way, if there is one.
+
+        Raises:
+            ClusterUnknown: no such cluster is configured.
+        """
+        return await self._audits.start(cluster, trigger=trigger)
+
+    async def run_audit(self, cluster: str, *, trigger: str) -> AuditView:
+        """As :meth:`start_audit`, but returns when the audit has ended (one of another replica is not waited for)."""
+        return await self._audits.run(cluster, trigger=trigger)
+
+    async def audit(self, audit_id: str) -> AuditView:
+        """An audit.
+
+        Raises:
+            AuditUnknown: no audit has that id.
+        """
+        return await self._audits.get(audit_id)
+
+    async def findings(
+        self,
+        *,
+        cluster: str | None = None,
+        rule: str | None = None,
+        severity: Severity | None = None,
+        state: FindingState | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> FindingPage:
+        """A page of findings of configured clusters, heaviest first.
+
+        Args:
+            severity: the least one.
+            limit: from 1 to 500.
+            cursor: ``next_cursor`` of the page before, of the same query.
+
+        Raises:
+            ClusterUnknown, RuleUnknown: the filter names something that does not exist.
+            CursorInvalid: not a cursor of this query.
+        """
+        if cluster is not None and cluster not in self._connectors:
+            raise ClusterUnknown(cluster, self._connectors)
+        known = [item.id for item in self._rules]
+        if rule is not None and rule not in known:
+            raise RuleUnknown(rule, known)
+        names = tuple(self._connectors) if cluster is None else (cluster,)
+        query = findings.Query(clusters=names, rule=rule, severity=severity, state=state)
+        async with self._store.read() as session:
+            return await findings.page(session, query, limit=limit, cursor=cursor)
+
+    async def ready(self) -> list[str]:
+        """What keeps the advisor from working; empty when nothing does. An unreachable cluster does not count."""
+        problem = await self._store.problem()
+        problems = [problem] if problem else []
+        if self._schedule is None or not self._schedule.running:
+            problems.append("the schedule is not running")
+        return problems
+
+    async def undelivered(self) -> list[Undelivered]:
+        """Notifications that nobody got, newest first."""
+        async with self._store.read() as session:
+            return await outbox.undelivered(session, list(self._connectors))
+
+    async def claim_event(self, event_id: str) -> bool:
+        """True the first time an event id is seen, by any replica."""
+        async with self._store.write() as session:
+            return await events.claim(session, event_id, self._clock())
+
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules, in the order of evaluation."""
+        return self._rules
+
+    def latest_facts(self) -> list[ClusterFacts]:
+        """Facts of the latest complete reading of each cluster; clusters that were never read are missing."""
+        return self._audits.facts()
+
+    async def audit_on_schedule(self, cluster: str) -> None:
+        """A periodic audit. Where another replica does it in this interval, the cluster is only read, for answers."""
+        first = cluster not in self._scheduled_once
+        self._scheduled_once.add(cluster)
+        half = timedelta(seconds=self._settings.audit.interval_seconds / 2)
+        if not first and await self._audits.started_elsewhere(cluster, within=half):
+            await self._audits.refresh(cluster)
+            return
+        seen = await self._audits.run(cluster, trigger="schedule")
+        if seen.state in ("queued", "running"):
+            await self._audits.refresh(cluster)
+
+    async def clean(self) -> dict[str, int]:
+        """Delete what is older than the settings want, and mark audits whose process died; how many of each."""
+        kept = self._settings.audit
+        async with self._store.write() as session:
+            now = self._clock()
+            interrupted = await audits.interrupt(session, now)
+            deleted = await retention.clean(
+                session, now, keep=timedelta(days=kept.keep_days), keep_reports=kept.keep_reports
+            )
+        return {"interrupted": interrupted, **deleted}
+
+    async def deliver(self) -> None:
+        """Send what is due now. Whoever waits for it may be cancelled without stopping a message half-way."""
+        if self._outbox is not None:
+            await asyncio.shield(self._spawn(self._outbox.drain(), "outbox"))
+
+    def _make_outbox(self, notifier: Notifier) -> Outbox:
+        return Outbox(
+            self._store,
+            notifier,
+            clock=self._clock,
+            owner=self._owner,
+            language=self._settings.slack.alert_language,
+            give_up=timedelta(hours=self._settings.alerts.give_up_hours),
+        )
+
+    async def _audit_finished(self) -> None:
+        if self._outbox is not None and self._schedule is not None:
+            self._spawn(_tried("outbox", self._outbox.drain()), "outbox")
+
+    async def _end_outbox(self, ending: Outbox) -> None:
+        sending = [task for task in self._tasks if task.get_name() == "outbox"]
+        if sending:
+            await asyncio.wait(sending, timeout=DRAIN_SECONDS)
+        for task in sending:
+            task.cancel()
+        await asyncio.gather(*sending, return_exceptions=True)
+        await ending.release()
+
+    def _spawn(self, work: Coroutine[None, None, object], name: str) -> asyncio.Task[object]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _answerer() -> Answerer:
+    from rules.questions import answer
+
+    return answer
+
+
+async def _tried(what: str, work: Awaitable[object]) -> None:
+    """Stopping goes on when one part cannot be stopped well."""
+    try:
+        await work
+    except Exception:
+        log.exception("a part failed", part=what)
+
+
+def _health(name: str, row: ClusterRow | None, open_findings: dict[str, int]) -> ClusterHealth:
+    if row is None:
+        return ClusterHealth(name=name, state="never-audited", gpu_nodes=None, open_findings={}, audited_at=None)
+    state = "unreachable" if row.error_code else "ok" if row.audited_at else "never-audited"
+    return ClusterHealth(
+        name=name,
+        state=state,
+        gpu_nodes=row.gpu_nodes,
+        open_findings=open_findings,
+        audited_at=row.audited_at.timestamp() if row.audited_at else None,
+        error=row.error_detail,
+    )

@@ -1,0 +1,308 @@
+"""Running audits: one cluster, one audit at a time, whatever else fails.
+
+``queued -> running -> done | failed``. The row of a queued or running audit is a lock on its cluster for all replicas
+(a partial unique index) with a lease that its process renews: when a process dies, the audit is marked as failed
+(``interrupted``) at the next start, at the latest when the lease has ended.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+import structlog
+
+from rules.engine import Rule, evaluate
+from rules.errors import AdvisorError
+from rules.facts.cluster import ClusterFacts
+from rules.facts.prices import PriceBook
+from rules.findings import Report
+from rules.policy import Policy
+from service import alerts, judgement
+from service.alerts import Announcing
+from service.clock import Clock, Ids
+from service.clusters import Connector, to_facts
+from service.errors import AuditUnknown, ClusterTimeout, ClusterUnknown, redact
+from service.settings import AuditSettings
+from service.store import Store
+from service.store import audits as audit_store
+from service.store import findings as finding_store
+from service.store.tables import AuditRow
+from service.views import AuditError, AuditView
+
+LEASE = timedelta(seconds=120)
+HEARTBEAT_SECONDS = 30.0
+
+log = structlog.get_logger(__name__)
+
+
+async def run_audit_once(
+    connector: Connector,
+    *,
+    now: datetime,
+    policy: Policy,
+    prices: PriceBook,
+    rules: Sequence[Rule] | None = None,
+    deadline_seconds: float | None = None,
+) -> tuple[ClusterFacts, Report]:
+    """Read a cluster and judge it; nothing is stored.
+
+    Args:
+        now: timezone-aware; the moment of observation of a live cluster.
+        rules: None takes all rules.
+        deadline_seconds: hard end, beyond the connector's own; None for none.
+
+    Raises:
+        ClusterError, ConfigInvalid, SnapshotInvalid: the cluster could not be read.
+        ClusterTimeout: the deadline passed.
+    """
+    if rules is None:
+        from rules.checks import RULES
+
+        rules = RULES
+    try:
+        async with asyncio.timeout(deadline_seconds):
+            collected = await connector.collect()
+            # in a thread: a large cluster takes long enough to hold up answers and health checks
+            facts = await asyncio.to_thread(to_facts, connector.name, collected, now, prices)
+            return facts, await asyncio.to_thread(evaluate, facts, policy, rules)
+    except TimeoutError as error:
+        raise ClusterTimeout(
+            connector.name,
+            f"the audit did not end within {deadline_seconds:g} s" if deadline_seconds else "no answer in time",
+            "See whether its API server is slow or far away; audit.deadline_seconds gives it more time.",
+        ) from error
+
+
+class Judge(msgspec.Struct, frozen=True):
+    """What an audit needs beside the cluster."""
+
+    rules: Sequence[Rule]
+    policy: Policy
+    prices: PriceBook
+    announcing: Announcing
+
+
+class Audits:
+    """Runs audits and keeps what they found.
+
+    Args:
+        connectors: by cluster name, in the order of the settings.
+        owner: id of this process, different at every start.
+        finished: called after every audit that was recorded.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        connectors: Mapping[str, Connector],
+        judge: Judge,
+        settings: AuditSettings,
+        *,
+        clock: Clock,
+        ids: Ids,
+        owner: str,
+        finished: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._connectors = connectors
+        self._judge = judge
+        self._settings = settings
+        self._clock = clock
+        self._ids = ids
+        self._owner = owner
+        self._finished = finished
+        self._slots = asyncio.Semaphore(settings.parallel)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._facts: dict[str, ClusterFacts] = {}
+
+    def facts(self) -> list[ClusterFacts]:
+        """Facts of the latest complete reading of every cluster, in the order of the settings."""
+        return [self._facts[name] for name in self._connectors if name in self._facts]
+
+    async def recover(self) -> int:
+        """Mark audits that a dead process left behind; how many. A SQLite file has one process, so there all are."""
+        async with self._store.write() as session:
+            for name, connector in self._connectors.items():
+                await audit_store.remember_cluster(session, name, connector.kind, self._clock())
+            everyone = self._store.dialect == "sqlite"
+            return await audit_store.interrupt(session, self._clock(), everyone=everyone)
+
+    async def start(self, cluster: str, *, trigger: str) -> AuditView:
+        """Begin an audit in the background; where one is queued or running already, here or elsewhere, that one.
+
+        Raises:
+            ClusterUnknown: no such cluster.
+        """
+        connector = self._connector(cluster)
+        while True:
+            row = self._new_row(cluster, trigger)
+            async with self._store.write() as session:
+                await audit_store.remember_cluster(session, cluster, connector.kind, row.queued_at)
+                claimed = await audit_store.claim(session, row)
+                other = None if claimed else await audit_store.active(session, cluster)
+                seen = audit_store.view(row if other is None else other)
+            if claimed:
+                self._spawn(row.id, connector)
+                return seen
+            if other is not None:
+                return seen
+            # the other audit ended between the two statements: claim again
+
+    async def run(self, cluster: str, *, trigger: str) -> AuditView:
+        """An audit from beginning to end; one that is under way here is waited for, one of another replica is not."""
+        begun = await self.start(cluster, trigger=trigger)
+        task = self._tasks.get(begun.id)
+        if task is None:
+            return begun
+        await asyncio.shield(task)
+        return await self.get(begun.id)
+
+    async def refresh(self, cluster: str) -> None:
+        """Read the cluster for answers only: another replica audits it.
+
+        Raises:
+            AdvisorError: it could not be read.
+        """
+        async with self._slots:
+            self._facts[cluster], _ = await self._read(self._connector(cluster))
+
+    async def started_elsewhere(self, cluster: str, *, within: timedelta) -> bool:
+        """Whether another replica audits the cluster now, or has begun a complete audit in the time before now."""
+        async with self._store.read() as session:
+            since = self._clock() - within
+            return await audit_store.started_elsewhere(session, cluster, self._owner, since)
+
+    async def get(self, audit_id: str) -> AuditView:
+        """An audit on record.
+
+        Raises:
+            AuditUnknown: no audit has that id.
+        """
+        async with self._store.read() as session:
+            row = await session.get(AuditRow, audit_id) if "\x00" not in audit_id else None
+            if row is None:
+                raise AuditUnknown(audit_id)
+            return audit_store.view(row)
+
+    async def keep_leases(self) -> None:
+        """Renew the leases of this process's audits, for as long as it lives."""
+        while True:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            try:
+                await self.renew_leases()
+            except Exception:
+                log.exception("the leases of running audits could not be renewed")
+
+    async def renew_leases(self) -> None:
+        """Renew the leases of this process's audits once."""
+        if self._tasks:
+            async with self._store.write() as session:
+                await audit_store.renew(session, list(self._tasks), self._clock() + LEASE)
+
+    async def stop(self) -> None:
+        """Abandon what is running; it is marked as interrupted."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        async with self._store.write() as session:
+            await audit_store.interrupt(session, self._clock(), owner=self._owner)
+
+    def _connector(self, cluster: str) -> Connector:
+        if cluster not in self._connectors:
+            raise ClusterUnknown(cluster, self._connectors)
+        return self._connectors[cluster]
+
+    def _spawn(self, audit_id: str, connector: Connector) -> None:
+        task = asyncio.create_task(self._carry_out(audit_id, connector), name=f"audit {connector.name} {audit_id}")
+        self._tasks[audit_id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(audit_id, None))
+
+    def _new_row(self, cluster: str, trigger: str) -> AuditRow:
+        now = self._clock()
+        return AuditRow(
+            id=self._ids(),
+            cluster=cluster,
+            state="queued",
+            trigger=trigger,
+            owner=self._owner,
+            queued_at=now,
+            lease_until=now + LEASE,
+        )
+
+    async def _carry_out(self, audit_id: str, connector: Connector) -> None:
+        name = connector.name
+        try:
+            async with self._slots:
+                async with self._store.write() as session:
+                    now = self._clock()
+                    if not await audit_store.begin(session, audit_id, now, now + LEASE):
+                        log.warning("an audit was taken away before it began", cluster=name, audit=audit_id)
+                        return
+                try:
+                    facts, report = await self._read(connector)
+                except Exception as error:
+                    await self._record_failure(audit_id, name, _error(error, name))
+                else:
+                    self._facts[name] = facts
+                    await self._record(audit_id, facts, report)
+            await self._finished()
+        except Exception:
+            # the row keeps its lease, which nobody renews: the audit will be marked as interrupted
+            log.exception("an audit could not be recorded", cluster=name, audit=audit_id)
+
+    async def _read(self, connector: Connector) -> tuple[ClusterFacts, Report]:
+        return await run_audit_once(
+            connector,
+            now=self._clock(),
+            policy=self._judge.policy,
+            prices=self._judge.prices,
+            rules=self._judge.rules,
+            deadline_seconds=self._settings.deadline_seconds,
+        )
+
+    async def _record(self, audit_id: str, facts: ClusterFacts, report: Report) -> None:
+        now = self._clock()
+        async with self._store.write() as session:
+            if not await audit_store.finish(session, audit_id, now, report=report):
+                log.warning("an audit was taken away: its result is dropped", cluster=facts.name, audit=audit_id)
+                return
+            rows = await finding_store.known(session, report)
+            judged = judgement.judge(
+                report,
+                {fingerprint: finding_store.standing(row) for fingerprint, row in rows.items()},
+                rules=self._judge.rules,
+                policy=self._judge.policy,
+            )
+            written = finding_store.record(
+                session, cluster=facts.name, rows=rows, judged=judged, now=now, ids=self._ids
+            )
+            await alerts.follow(
+                session, judged=judged, rows=written, how=self._judge.announcing, now=now, ids=self._ids
+            )
+            gpu_nodes = len(facts.gpu_nodes) if facts.knows("Node") else None
+            await audit_store.cluster_done(session, facts.name, now, gpu_nodes)
+        changes = [word.change for word in judged.values()]
+        log.info(
+            "audit done",
+            cluster=facts.name,
+            audit=audit_id,
+            **{change: changes.count(change) for change in sorted(set(changes))},
+            unreadable=[item.kind for item in report.unreadable],
+            failed_rules=[item.rule for item in report.failed_rules],
+        )
+
+    async def _record_failure(self, audit_id: str, cluster: str, error: AuditError) -> None:
+        now = self._clock()
+        async with self._store.write() as session:
+            if await audit_store.finish(session, audit_id, now, error=error):
+                await audit_store.cluster_failed(session, cluster, now, error)
+        log.warning("audit failed", cluster=cluster, audit=audit_id, code=error.code, detail=error.detail)
+
+
+def _error(error: Exception, cluster: str) -> AuditError:
+    if isinstance(error, AdvisorError):
+        return AuditError(error.code, str(error))
+    log.error("an audit met a fault of gpu-advisor", cluster=cluster, exc_info=error)
+    return AuditError("internal-fault", redact(f"a fault of gpu-advisor itself: {type(error).__name__}: {error}"))

@@ -1,0 +1,111 @@
+"""What happens by itself: audits, deliveries and cleaning, on APScheduler.
+
+Jobs live in memory. They follow from the settings and are made anew at every start: a stored job would keep a removed
+cluster or an old interval alive, and APScheduler 3 does not let two processes share a job store, which two replicas
+would do. What has to survive a restart (audits under way, notifications to be sent) is on record in the database.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import structlog
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.interval import IntervalTrigger
+
+OUTBOX_SECONDS = 5
+CLEAN_SECONDS = 3600
+STAGGER_SECONDS = 2.0
+
+log = structlog.get_logger(__name__)
+
+
+class Schedule:
+    """The jobs of one process.
+
+    A job never runs twice at once; runs that were missed (the machine slept, the loop was busy) become one run, made up
+    for within one interval. First audits begin at once, one every two seconds, so that many clusters do not start
+    together; the order of the clusters gives the places, so that they keep them over restarts.
+
+    Args:
+        clusters: names, in the order of the settings.
+        later: those whose first audit is a whole interval away, because they were just audited.
+        audit: audits one cluster, from beginning to end.
+        deliver: sends what is due; None when nobody is to be told.
+        clean: deletes what is old.
+    """
+
+    def __init__(
+        self,
+        clusters: Sequence[str],
+        *,
+        interval_seconds: int,
+        audit: Callable[[str], Awaitable[object]],
+        deliver: Callable[[], Awaitable[object]] | None,
+        clean: Callable[[], Awaitable[object]],
+        later: Sequence[str] = (),
+    ) -> None:
+        self._clusters = clusters
+        self._interval = interval_seconds
+        self._audit = audit
+        self._deliver = deliver
+        self._clean = clean
+        self._later = later
+        self._scheduler = AsyncIOScheduler(timezone=UTC)
+
+    @property
+    def running(self) -> bool:
+        """Whether jobs are run."""
+        return bool(self._scheduler.running)
+
+    def start(self, now: datetime) -> None:
+        """Begin. ``now`` is the real time, since APScheduler goes by the real clock; a moment in the past means runs
+        that were missed since."""
+        step = min(STAGGER_SECONDS, self._interval / max(len(self._clusters), 1))
+        for place, cluster in enumerate(self._clusters):
+            wait = self._interval if cluster in self._later else 0
+            self._add(
+                f"audit {cluster}", self._interval, now + timedelta(seconds=wait + place * step), self._audited, cluster
+            )
+        if self._deliver is not None:
+            self._add("deliver", OUTBOX_SECONDS, now, self._delivered)
+        self._add("clean", CLEAN_SECONDS, now + timedelta(seconds=60), self._cleaned)
+        self._scheduler.start()
+
+    async def stop(self) -> None:
+        """End; runs under way are cancelled."""
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+            await asyncio.sleep(0)  # the scheduler stops in a callback of the loop
+
+    def _add(
+        self, name: str, seconds: int, first: datetime, job: Callable[..., Awaitable[None]], *arguments: str
+    ) -> None:
+        self._scheduler.add_job(
+            job,
+            IntervalTrigger(seconds=seconds, start_date=first, timezone=UTC),
+            args=arguments,
+            id=name,
+            next_run_time=first,
+            max_instances=1,
+            coalesce=True,
+            misfire_grace_time=seconds,
+        )
+
+    async def _audited(self, cluster: str) -> None:
+        await _logged("audit", self._audit(cluster), cluster=cluster)
+
+    async def _delivered(self) -> None:
+        if self._deliver is not None:
+            await _logged("deliver", self._deliver())
+
+    async def _cleaned(self) -> None:
+        await _logged("clean", self._clean())
+
+
+async def _logged(job: str, work: Awaitable[object], **about: str) -> None:
+    """A job that fails is logged and comes again; it never ends the schedule."""
+    try:
+        await work
+    except Exception:
+        log.exception("a scheduled job failed", job=job, **about)
