@@ -1,0 +1,172 @@
+"""What leaves the house as JSON, over REST and on the command line alike.
+
+Words are rendered here, once, for one language; nothing in this module knows HTTP.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from rules import words
+from rules.engine import Rule
+from rules.findings import Cost, Evidence, FailedRule, Finding, ObjectRef, Report, Severity, SkippedRule, Unreadable
+from rules.language import Language, Text
+from service.errors import RuleUnknown
+
+
+class FindingDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """One trouble, in the words of one language.
+
+    Attributes:
+        rule: id of the rule that found it; ``GET /v1/rules/{rule}`` explains it.
+        severity: info, low, medium, high or critical.
+        title, detail, remedy: for people; Markdown.
+        objects: the Kubernetes objects it is about, the main one first.
+        evidence: the named values it rests on; a value of null is unknown.
+        cost: money, null when no price is known.
+        fingerprint: the same trouble keeps it from audit to audit.
+    """
+
+    rule: str
+    severity: Severity
+    title: str
+    detail: str
+    remedy: str
+    objects: tuple[ObjectRef, ...]
+    evidence: tuple[Evidence, ...]
+    cost: Cost | None
+    fingerprint: str
+
+
+class ReportDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of one audit. What could not be read or judged is listed, never passed over as "nothing found"."""
+
+    cluster: str
+    observed_at: datetime
+    findings: tuple[FindingDocument, ...]
+    unreadable: tuple[Unreadable, ...]
+    failed_rules: tuple[FailedRule, ...]
+    skipped_rules: tuple[SkippedRule, ...]
+
+
+class RuleDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule, in short.
+
+    Attributes:
+        name: what it finds, in the language asked for.
+        seeds: ids of the source statements it encodes.
+        needs: kinds of objects that must be readable before it can judge.
+    """
+
+    id: str
+    family: str
+    severity: Severity
+    name: str
+    seeds: tuple[str, ...]
+    needs: tuple[str, ...]
+
+
+class RuleDetailDocument(RuleDocument, frozen=True, kw_only=True):
+    """One rule in full.
+
+    Attributes:
+        doc: What, Why, Fix and Source, in English.
+        words: its name, title and detail in every language; ``{names}`` in them are filled from the evidence.
+        remedies: what to do, by the key that a finding carries, in every language.
+        evidence: what each named value is called, in every language.
+    """
+
+    doc: str
+    words: dict[str, Text]
+    remedies: dict[str, Text]
+    evidence: dict[str, Text]
+
+
+class ErrorDocument(msgspec.Struct, frozen=True):
+    """Why something did not work: a stable name for machines and a sentence for people."""
+
+    code: str
+    detail: str
+
+
+class AskRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A question as people type it, or an error message that they paste.
+
+    Attributes:
+        text: at most 20,000 characters, and not blank.
+        language: asks for the answer in this language; without it, the language of the text.
+    """
+
+    text: Annotated[str, msgspec.Meta(max_length=20_000, pattern=r"\S")]
+    language: Language | None = None
+
+
+def finding_document(finding: Finding, language: Language) -> FindingDocument:
+    """``finding`` in the words of ``language``."""
+    rendered = words.render(finding, language)
+    return FindingDocument(
+        rule=finding.rule,
+        severity=finding.severity,
+        title=rendered.title,
+        detail=rendered.detail,
+        remedy=rendered.remedy,
+        objects=finding.objects,
+        evidence=finding.evidence,
+        cost=finding.cost,
+        fingerprint=finding.fingerprint,
+    )
+
+
+def report_document(report: Report, language: Language) -> ReportDocument:
+    """``report`` in the words of ``language``, findings heaviest first."""
+    return ReportDocument(
+        cluster=report.cluster,
+        observed_at=report.observed_at,
+        findings=tuple(finding_document(finding, language) for finding in report.findings),
+        unreadable=report.unreadable,
+        failed_rules=report.failed_rules,
+        skipped_rules=report.skipped_rules,
+    )
+
+
+def rule_named(rules: Sequence[Rule], rule_id: str) -> Rule:
+    """The rule with that id.
+
+    Raises:
+        RuleUnknown: names the rules that there are.
+    """
+    for rule in rules:
+        if rule.id == rule_id:
+            return rule
+    raise RuleUnknown(rule_id, [rule.id for rule in rules])
+
+
+def rule_document(rule: Rule, language: Language) -> RuleDocument:
+    """``rule`` in short, in the words of ``language``."""
+    return RuleDocument(
+        id=rule.id,
+        family=rule.family,
+        severity=rule.severity,
+        name=words.rule_words(rule.id).name.in_(language),
+        seeds=rule.seeds,
+        needs=rule.needs,
+    )
+
+
+def rule_detail_document(rule: Rule, language: Language) -> RuleDetailDocument:
+    """``rule`` in full."""
+    about = words.rule_words(rule.id)
+    return RuleDetailDocument(
+        **msgspec.structs.asdict(rule_document(rule, language)),
+        doc=rule.doc,
+        words={"name": about.name, "title": about.title, "detail": about.detail},
+        remedies=about.remedies,
+        evidence=about.evidence,
+    )
+
+
+def heaviest(findings: Iterable[Finding]) -> Severity | None:
+    """The greatest severity among ``findings``; None when there are none."""
+    return max((finding.severity for finding in findings), key=lambda severity: severity.rank, default=None)

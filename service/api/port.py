@@ -1,0 +1,84 @@
+"""The use cases that the API calls; :class:`service.advisor.GpuAdvisor` has them."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from litestar.di import NamedDependency
+from litestar.params import SkipValidation
+
+from bot.port import ClusterHealth
+from rules.answers import Answer
+from rules.engine import Rule
+from rules.findings import Severity
+from rules.language import Language
+from service.views import AuditView, FindingPage, FindingState
+
+
+class UseCases(Protocol):
+    """What a controller may ask for."""
+
+    async def start(self) -> None:
+        """Open the database, start the schedule."""
+        ...
+
+    async def stop(self) -> None:
+        """Finish or abandon what is running, within a bound."""
+        ...
+
+    async def ask(self, text: str, *, language: Language | None = None) -> Answer:
+        """Answer a question."""
+        ...
+
+    async def clusters(self) -> Sequence[ClusterHealth]:
+        """Connected clusters, in the order of the settings."""
+        ...
+
+    async def claim_event(self, event_id: str) -> bool:
+        """True the first time an event id is seen."""
+        ...
+
+    async def start_audit(self, cluster: str, *, trigger: str) -> AuditView:
+        """Start an audit in the background, or return the one that is running.
+
+        Raises:
+            ClusterUnknown: names the clusters there are.
+        """
+        ...
+
+    async def audit(self, audit_id: str) -> AuditView:
+        """An audit.
+
+        Raises:
+            AuditUnknown: no audit has that id.
+        """
+        ...
+
+    async def findings(
+        self,
+        *,
+        cluster: str | None = None,
+        rule: str | None = None,
+        severity: Severity | None = None,
+        state: FindingState | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> FindingPage:
+        """A page of findings, heaviest first.
+
+        Raises:
+            ClusterUnknown: names the clusters there are.
+            CursorInvalid: the cursor is not one that was given out.
+        """
+        ...
+
+    async def ready(self) -> Sequence[str]:
+        """What keeps it from working; empty when nothing does."""
+        ...
+
+    def rules(self) -> Sequence[Rule]:
+        """The rules, in the order of evaluation."""
+        ...
+
+
+Advisor = NamedDependency[SkipValidation[UseCases]]
+"""The injected use cases, as handlers name them."""

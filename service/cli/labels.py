@@ -1,0 +1,63 @@
+"""The command line's own words, in three languages."""
+
+from rules.findings import Severity
+from rules.language import Text
+
+SEVERITY = {
+    Severity.CRITICAL: Text("CRITICAL", "CRÍTICO", "CRITICO"),
+    Severity.HIGH: Text("HIGH", "ALTO", "ALTO"),
+    Severity.MEDIUM: Text("MEDIUM", "MEDIO", "MEDIO"),
+    Severity.LOW: Text("LOW", "BAJO", "BASSO"),
+    Severity.INFO: Text("INFO", "INFO", "INFO"),
+}
+
+CLUSTER = Text("Cluster", "Clúster", "Cluster")
+OBSERVED = Text("as of", "a fecha de", "situazione al")
+NO_FINDINGS = Text(
+    "No findings in what could be read.",
+    "Ningún hallazgo en lo que se pudo leer.",
+    "Nessun problema in ciò che è stato possibile leggere.",
+)
+ONE_FINDING = Text("1 finding", "1 hallazgo", "1 problema")
+FINDINGS = Text("{n} findings", "{n} hallazgos", "{n} problemi")
+IDLE_COST = Text(
+    "Findings with a known price cost {hour}, {so_far} so far",
+    "Los hallazgos con precio conocido cuestan {hour}, {so_far} hasta ahora",
+    "I problemi con prezzo noto costano {hour}, finora {so_far}",
+)
+UNPRICED = Text(
+    "no price is known for {n} more", "de {n} más no se conoce el precio", "di altri {n} il prezzo non è noto"
+)
+OBJECTS = Text("Objects", "Objetos", "Oggetti")
+EVIDENCE = Text("Evidence", "Datos", "Dati")
+COST = Text("Cost", "Coste", "Costo")
+REMEDY = Text("Fix", "Solución", "Rimedio")
+RULE = Text("Rule", "Regla", "Regola")
+SO_FAR = Text("{money} so far", "{money} hasta ahora", "{money} finora")
+BASIS = {
+    "contract": Text("contract price", "precio de contrato", "prezzo di contratto"),
+    "list": Text("list price", "precio de lista", "prezzo di listino"),
+    "other_region": Text(
+        "list price of another region", "precio de lista de otra región", "prezzo di listino di un'altra regione"
+    ),
+    "estimate": Text("estimate", "estimación", "stima"),
+}
+UNREADABLE = Text(
+    "Could not be read, so unknown", "No se pudo leer; se desconoce", "Non è stato possibile leggere; non noto"
+)
+SKIPPED = Text(
+    "Rules that could not judge, for lack of",
+    "Reglas que no pudieron juzgar, por falta de",
+    "Regole che non hanno potuto giudicare, per mancanza di",
+)
+FAILED = Text(
+    "Rules that failed (a fault of gpu-advisor)",
+    "Reglas que fallaron (error de gpu-advisor)",
+    "Regole non riuscite (errore di gpu-advisor)",
+)
+REASON = {
+    "forbidden": Text("forbidden", "prohibido", "vietato"),
+    "not-found": Text("not found", "no encontrado", "non trovato"),
+    "not-in-snapshot": Text("not in the snapshot", "no está en la instantánea", "assente nello snapshot"),
+    "error": Text("error", "error", "errore"),
+}
