@@ -77,6 +77,10 @@ def _by_nodes(facts: ClusterFacts, pod: PodFacts, reasons: tuple[Reason, ...]) -
     judged = tuple(fit(pod, node) for node in admitted or relevant)
     fewest = min((len(item.obstacles) for item in judged), default=0)
     nearest = tuple(item for item in judged if len(item.obstacles) == fewest)
+    absent = [reason.subject for reason in reasons if reason.cause == Cause.CLAIM_MISSING and reason.subject]
+    if absent:
+        opening = note("claim_missing", subjects=absent)
+        return Diagnosis(cause="claim_missing", remedy="claim_missing", judged=judged, nearest=nearest, opening=opening)
     if pod.gpu_requests:
         missing = _not_offered(facts, pod, judged, nearest)
         if missing is not None:
@@ -129,7 +133,6 @@ def _dra_publishes(facts: ClusterFacts) -> bool:
 
 
 _BEYOND: tuple[tuple[str, Callable[[Reason], bool]], ...] = (
-    ("claim_missing", lambda reason: reason.cause == Cause.CLAIM_MISSING),
     ("dra", lambda reason: reason.cause == Cause.DRA),
     ("volume", lambda reason: reason.cause == Cause.VOLUME),
     ("other_resource", lambda reason: reason.cause == Cause.INSUFFICIENT and not vendor_of(reason.subject or "")),

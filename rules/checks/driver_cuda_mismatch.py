@@ -3,11 +3,11 @@
 What:
     For every unfinished pod that holds a GPU, the CUDA version of the images that use it (from the tag, or from the
     variable CUDA_VERSION) is judged against the driver and the GPU of the node. Reported are: driver too old, runs
-    only with the forward compatibility package, and software that has no code for the GPU. CUDA's minor version
-    compatibility (same major version, driver at or above the family's floor) is no trouble; it is reported, as a
-    suspicion, only when the container keeps crashing and its CUDA is newer than the newest that the driver names.
-    Nothing is said where the image's CUDA, the driver or the GPU is unknown. Pods of one owner with the same image,
-    driver and GPU are one finding.
+    only with the forward compatibility package (unless the image carries it and does not crash), and software that has
+    no code for the GPU. CUDA's minor version compatibility (same major version, driver at or above the family's
+    floor) is no trouble; it is reported, as a suspicion, only when the container keeps crashing and its CUDA is newer
+    than the newest that the driver names. Nothing is said where the image's CUDA, the driver or the GPU is unknown.
+    Pods of one owner with the same image, driver and GPU are one finding.
 
 Why:
     It is the most common cause of pods that schedule and then fail. Containers bring CUDA along, but the driver comes
@@ -60,6 +60,9 @@ class Case(NamedTuple):
     gpu: str | None
     form: str
     software: str
+    floor_driver: str | None
+    min_driver: str | None
+    source: str | None
 
 
 class Witness(NamedTuple):
@@ -94,7 +97,12 @@ def _judge(
     stated = None if tagged and (tagged.cuda or tagged.rocm) else _stated_cuda(container)
     cuda = (tagged.cuda if tagged else None) or stated
     verdict = judge(
-        driver=node.driver_version, cuda=stated, image=container.image, gpu=node.product, vendor=node.vendor
+        driver=node.driver_version,
+        cuda=stated,
+        image=container.image,
+        gpu=node.product,
+        vendor=node.vendor,
+        compute_capability=_compute_capability(node),
     )
     witness = _witness(facts, node, pod, container)
     form = str(verdict.verdict)
@@ -102,9 +110,27 @@ def _judge(
         form = "minor_suspect"
     elif form not in _FORMS:
         return
+    if form == "needs_forward_compat" and verdict.image and verdict.image.compat and witness.state != "crashing":
+        return
     software = f"CUDA {cuda}" if cuda else f"ROCm {tagged.rocm}" if tagged and tagged.rocm else "CUDA"
-    case = Case(owner_of(pod), container.image or "", node.driver_version or "", node.product, form, software)
+    case = Case(
+        owner=owner_of(pod),
+        image=container.image or "",
+        driver=node.driver_version or "",
+        gpu=node.product,
+        form=form,
+        software=software,
+        floor_driver=verdict.floor_driver,
+        min_driver=verdict.min_driver,
+        source=verdict.reasons[0].source,
+    )
     cases.setdefault(case, []).append(witness)
+
+
+def _compute_capability(node: NodeFacts) -> str | None:
+    major = node.labels.get("nvidia.com/gpu.compute.major")
+    minor = node.labels.get("nvidia.com/gpu.compute.minor")
+    return f"{major}.{minor}" if major and minor else None
 
 
 def _gpu_containers(pod: PodFacts) -> list[Container]:
@@ -182,6 +208,8 @@ def _finding(facts: ClusterFacts, case: Case, witnesses: list[Witness]) -> Findi
         nodes=of(names(nodes)),
         driver=of(case.driver, first.node.driver_source),
         cuda_ceiling=of(first.node.cuda_ceiling, "label of the node"),
+        floor_driver=of(case.floor_driver, case.source),
+        min_driver=of(case.min_driver, case.source),
         gpu=of(case.gpu),
         restarts=of(max(item.restarts for item in witnesses), "status.containerStatuses[].restartCount"),
     )

@@ -63,7 +63,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         refs = [pod.ref for pod in queue.pods]
         near = [item.node.ref for item in diagnosis.nearest[:_SHOWN_NODES]]
         wanted = next(iter(first.gpu_requests), None)
-        spare = [free(node, wanted) for node in facts.nodes if node.ready] if wanted else []
+        spare = [free(node, wanted) for node in facts.nodes if node.ready and not node.unschedulable] if wanted else []
         yield found(
             _SEVERITY.get(diagnosis.cause, Severity.HIGH),
             *refs,
