@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rules.errors import AdvisorError
-from service.cli import ask, audit, demo, rules, serve, version
+from service.cli import ask, audit, compat, demo, rules, serve, version
 from service.cli.exits import EXIT_CODES, Exit, exit_of
 from service.cli.output import make_safe
 
-_COMMANDS = (serve, demo, ask, audit, rules, version)
+_COMMANDS = (serve, demo, ask, audit, compat, rules, version)
 
 
 class _VersionAction(argparse.Action):
@@ -51,6 +51,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.BROKEN_PIPE
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        print("gpu-advisor: a fault of gpu-advisor itself; please report the lines above", file=sys.stderr)
+        return Exit.FAULT
     return code
 
 

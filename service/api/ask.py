@@ -15,7 +15,7 @@ _EXAMPLES = [
     Example(summary="English", value={"text": "Can I run more than one workload per GPU?"}),
     Example(summary="Spanish", value={"text": "¿Puedo ejecutar más de una carga por GPU?"}),
     Example(summary="Italian", value={"text": "Posso eseguire più di un carico di lavoro per GPU?"}),
-    Example(summary="An answer in another language", value={"text": "image needs CUDA 12.8", "language": "es"}),
+    Example(summary="Too short to tell the language", value={"text": "MIG?", "language": "es"}),
 ]
 
 
@@ -31,8 +31,9 @@ class AskController(Controller):
         summary="Ask a question",
         description=(
             "A question about GPU nodes on Kubernetes, in English, Spanish or Italian, or a pasted error message. The "
-            "answer shows what it rests on; what gpu-advisor does not know it says (`abstain`). The body is read as "
-            "JSON whatever its content type, so that `curl -d` needs no header."
+            "answer speaks the language of the text; `language` helps where that is too short to tell. It shows what "
+            "it rests on; what gpu-advisor does not know it says (`abstain`). The body is read as JSON whatever its "
+            "content type, so that `curl -d` needs no header."
         ),
         responses=documented(400, 413),
     )

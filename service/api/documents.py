@@ -96,7 +96,7 @@ class AskRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         text: at most 20,000 characters, and not blank.
-        language: asks for the answer in this language; without it, the language of the text.
+        language: the reader's own, used where the text is too short to tell its language.
     """
 
     text: Annotated[str, msgspec.Meta(max_length=20_000, pattern=r"\S")]

@@ -32,7 +32,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
     )
     parser.add_argument("text", nargs="?", metavar="TEXT", help="the question; - reads it from standard input")
     parser.add_argument("--batch", metavar="FILE.jsonl", help="answer a file of questions; - reads standard input")
-    parser.add_argument("--lang", choices=LANGUAGES, help="answer in this language (default: that of the question)")
+    parser.add_argument("--lang", choices=LANGUAGES, help="your language, used where the question is too short to tell")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="of a single answer (default: text)")
     parser.add_argument(
         "--snapshot",

@@ -1,7 +1,6 @@
 """``gpu-advisor audit``: look at clusters once, without a database."""
 
 import argparse
-import asyncio
 import os
 import sys
 from pathlib import Path
@@ -15,7 +14,6 @@ from service.cli.output import Style, write_json
 
 if TYPE_CHECKING:
     from rules.errors import AdvisorError
-    from rules.facts.cluster import ClusterFacts
     from rules.findings import Report
     from service.clusters.config import ClusterSettings
     from service.settings import Settings
@@ -72,10 +70,14 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputInvalid, ConfigInvalid, ClusterUnknown: the arguments or settings cannot be used.
     """
+    import asyncio
+
+    from rules.checks import RULES
     from service.cli.targets import targets
-    from service.settings import load
+    from service.settings import check_rules, load
 
     settings = load(args.config, os.environ)
+    check_rules(settings, [rule.id for rule in RULES])
     chosen = targets(args, settings, os.environ)
     outcomes = asyncio.run(_audit_all(chosen, settings))
     if args.format == "json":
@@ -90,7 +92,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _audit_all(clusters: "tuple[ClusterSettings, ...]", settings: "Settings") -> "list[Report | AdvisorError]":
-    from service.audits import price_book
+    import asyncio
+
+    from service.prices import price_book
 
     prices = price_book(settings.prices)
     limit = asyncio.Semaphore(settings.audit.parallel)
@@ -104,14 +108,18 @@ async def _audit_all(clusters: "tuple[ClusterSettings, ...]", settings: "Setting
 
 async def _audit(cluster: "ClusterSettings", settings: "Settings", prices: Any) -> "Report | AdvisorError":
     from rules.errors import AdvisorError, InternalFault
-    from service.advisor import run_audit_once
+    from service.audits import run_audit_once
     from service.clock import utc_now
     from service.clusters import connect
 
     connector = connect(cluster)
     try:
-        done: tuple[ClusterFacts, Report] = await run_audit_once(
-            connector, now=utc_now(), policy=settings.policy, prices=prices
+        _, report = await run_audit_once(
+            connector,
+            now=utc_now(),
+            policy=settings.policy,
+            prices=prices,
+            deadline_seconds=settings.audit.deadline_seconds,
         )
     except AdvisorError as error:
         return error
@@ -119,7 +127,7 @@ async def _audit(cluster: "ClusterSettings", settings: "Settings", prices: Any) 
         return InternalFault(f"the audit of {cluster.name} failed: {type(error).__name__}: {error}")
     finally:
         await connector.close()
-    return done[1]
+    return report
 
 
 def _document(name: str, outcome: "Report | AdvisorError", language: Language) -> Any:

@@ -71,15 +71,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _started(address: str, app: "Litestar") -> None:
-    """Print what to try, and what the first audits found once they are done."""
-    print(_GUIDE.format(base=address.replace("127.0.0.1", "localhost")), flush=True)
+    """Print what the first audits found (samples are audited before the service starts), then what to try."""
     for line in await _found(app):
-        print(line, flush=True)
+        print(line)
+    print(_GUIDE.format(base=address.replace("127.0.0.1", "localhost")), flush=True)
 
 
 async def _found(app: "Litestar") -> list[str]:
-    import asyncio
-
     from rules import words
     from service.cli.labels import SEVERITY
     from service.cli.output import Style
@@ -87,11 +85,6 @@ async def _found(app: "Litestar") -> list[str]:
     from service.cli.text import plain
 
     advisor = app.state.advisor
-    for cluster in await advisor.clusters():
-        audit = await advisor.start_audit(cluster.name, trigger="demo")
-        while audit.state in ("queued", "running"):
-            await asyncio.sleep(0.2)
-            audit = await advisor.audit(audit.id)
     style = Style(sys.stdout)
     page = await advisor.findings(state="open", limit=200)
     lines = [f"The first audits found {len(page.items)} troubles:"]
@@ -100,4 +93,4 @@ async def _found(app: "Litestar") -> list[str]:
         cost = f" · {cost_text(finding.cost, 'en')}" if finding.cost else ""
         tag = style.severity(finding.severity, f"{SEVERITY[finding.severity].en:<8}")
         lines.append(f"  {tag} {view.cluster}: {plain(words.render(finding, 'en').title)}{cost}")
-    return [*lines, ""]
+    return lines

@@ -57,7 +57,7 @@ async def test_a_token_guards_everything_but_probes(host: str) -> None:
 )
 async def test_a_missing_or_wrong_token_is_told_apart(header: str | None, code: str) -> None:
     async with serving(Settings(api_token=TOKEN), DoubleAdvisor()) as client:
-        headers = {"authorization": header.encode()} if header is not None else {}
+        headers = {b"authorization": header.encode()} if header is not None else {}
         response = await client.get("/v1/clusters", headers=headers)
         assert response.status_code == 401
         assert response.json()["type"].endswith(code)

@@ -51,7 +51,7 @@ async def test_the_command_of_the_readme_works_with_curl(client: httpx.AsyncClie
     assert advisor.asked == [(QUESTION, None)]
 
 
-async def test_the_language_of_the_answer_can_be_asked_for(client: httpx.AsyncClient, advisor: DoubleAdvisor) -> None:
+async def test_the_language_of_the_reader_is_passed_on(client: httpx.AsyncClient, advisor: DoubleAdvisor) -> None:
     response = await client.post("/v1/ask", json={"text": "hola", "language": "it"})
     assert response.json()["language"] == "it"
     assert advisor.asked == [("hola", "it")]
