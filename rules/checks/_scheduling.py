@@ -6,6 +6,7 @@ resources. CPU, memory, volumes, spreading and inter-pod rules are left to the s
 tainttoleration, nodeaffinity, noderesources).
 """
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -201,6 +202,15 @@ def _compares(present: str | None, values: Sequence[str], operator: str) -> bool
     except (ValueError, IndexError):
         return False
     return left > right if operator == "Gt" else left < right
+
+
+def demands(pod: PodFacts) -> str:
+    """What decides where the pod may run, in short: equal for all pods of one template."""
+    spec = pod.pod.spec
+    parts: list[Any] = [sorted(pod.gpu_requests.items()), pod.other_gpu_claim]
+    if spec:
+        parts += [spec.nodeSelector, spec.affinity, spec.tolerations, spec.schedulerName, bool(spec.schedulingGates)]
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:8]
 
 
 def waiting(facts: ClusterFacts) -> tuple[PodFacts, ...]:

@@ -23,15 +23,12 @@ Source:
 Seeds: S14, S18
 """
 
-import hashlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from rules.checks._kit import age, found, holders, names, note, of, owner_of, seconds, short
 from rules.checks._pending import Diagnosis, diagnose
-from rules.checks._scheduling import Fit, Obstacle, free, waiting
+from rules.checks._scheduling import Fit, Obstacle, demands, free, waiting
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, PodFacts
 from rules.findings import Finding, Note, ObjectRef, Severity
@@ -90,20 +87,11 @@ def _queues(facts: ClusterFacts, policy: Policy) -> list[Queue]:
         waited = age(facts, pod.pod.metadata.creationTimestamp)
         if waited is None or waited < policy.pending_grace_seconds or pod.pod.metadata.deletionTimestamp:
             continue
-        queues.setdefault(f"{owner_of(pod)} {_demands(pod)}", []).append(pod)
+        queues.setdefault(f"{owner_of(pod)} {demands(pod)}", []).append(pod)
     return [
         Queue(identity, sorted(pods, key=lambda pod: (str(pod.pod.metadata.creationTimestamp), pod.ref)))
         for identity, pods in sorted(queues.items())
     ]
-
-
-def _demands(pod: PodFacts) -> str:
-    """What decides where the pod may run, in short: equal for all pods of one template."""
-    spec = pod.pod.spec
-    parts: list[Any] = [sorted(pod.gpu_requests.items()), pod.other_gpu_claim]
-    if spec:
-        parts += [spec.nodeSelector, spec.affinity, spec.tolerations, spec.schedulerName, bool(spec.schedulingGates)]
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:8]
 
 
 def _asked(pod: PodFacts) -> list[str]:

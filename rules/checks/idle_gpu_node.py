@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from rules.checks._kit import age, cost_note, cost_of, found, gpus, holders, latest, moment, names, note, of, seconds
-from rules.checks._scheduling import fit, waiting
+from rules.checks._scheduling import demands, fit, waiting
 from rules.compat import image_cuda
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
@@ -55,6 +55,10 @@ _REMEDY_BY_PROVIDER = {
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per idle node."""
     queue = waiting(facts)
+    alike: dict[str, list[PodFacts]] = {}
+    for pod in queue:
+        alike.setdefault(demands(pod), []).append(pod)
+    nominated = {pod.pod.status.nominatedNodeName for pod in facts.pods if pod.pod.status}
     for node in facts.gpu_nodes:
         yield node.ref
         offered = [item for item in node.resources if item.allocatable]
@@ -64,8 +68,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             continue
         if node.since is None or idle is None or idle < policy.idle_grace_seconds or _leaving(facts, node, policy):
             continue
-        fitting = [pod for pod in queue if not fit(pod, node).obstacles]
-        if _about_to_be_used(facts, node, fitting, policy):
+        fitting = [pod for pods in alike.values() if not fit(pods[0], node).obstacles for pod in pods]
+        if node.name in nominated or _has_young(facts, fitting, policy):
             continue
         cost = cost_of(node.price, idle)
         released = node.last_gpu_release is not None and node.last_gpu_release >= node.since
@@ -123,9 +127,7 @@ def _has_cuda_image(pod: PodFacts) -> bool:
     return any(image_cuda(item.image).cuda for item in containers if item.image)
 
 
-def _about_to_be_used(facts: ClusterFacts, node: NodeFacts, fitting: list[PodFacts], policy: Policy) -> bool:
-    if any((pod.pod.status and pod.pod.status.nominatedNodeName) == node.name for pod in facts.pods):
-        return True
+def _has_young(facts: ClusterFacts, fitting: list[PodFacts], policy: Policy) -> bool:
     ages = [age(facts, pod.pod.metadata.creationTimestamp) for pod in fitting]
     return any(waited is not None and waited < policy.pending_grace_seconds for waited in ages)
 
