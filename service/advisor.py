@@ -104,9 +104,23 @@ class GpuAdvisor:
         self._scheduled_once: set[str] = set()
 
     async def start(self) -> None:
-        """Migrate the database, take up what a dead process left behind, read snapshots, start the schedule.
+        """:meth:`open`, then run the schedule."""
+        await self.open()
+        self._schedule = Schedule(
+            list(self._connectors),
+            interval_seconds=self._settings.audit.interval_seconds,
+            audit=self.audit_on_schedule,
+            deliver=self.deliver if self._outbox is not None else None,
+            clean=self.clean,
+            later=self._snapshots(),
+        )
+        self._schedule.start(utc_now())
+        self._spawn(self._audits.keep_leases(), "leases")
 
-        Clusters that cannot be read do not keep it from starting.
+    async def open(self) -> None:
+        """Migrate the database, take up what a dead process left behind, audit the snapshots.
+
+        Everything works afterwards, but nothing happens by itself. Clusters that cannot be read do not stop it.
 
         Raises:
             StoreUnavailable: the database does not answer.
@@ -117,18 +131,7 @@ class GpuAdvisor:
             log.warning("audits of an earlier run were not finished", number=interrupted)
         if self._outbox is not None:
             await self._outbox.recover()
-        snapshots = [name for name, connector in self._connectors.items() if connector.kind == "snapshot"]
-        await asyncio.gather(*(self._audits.run(name, trigger="start") for name in snapshots))
-        self._schedule = Schedule(
-            list(self._connectors),
-            interval_seconds=self._settings.audit.interval_seconds,
-            audit=self.audit_on_schedule,
-            deliver=self.deliver if self._outbox is not None else None,
-            clean=self.clean,
-            later=snapshots,
-        )
-        self._schedule.start(utc_now())
-        self._spawn(self._audits.keep_leases(), "leases")
+        await asyncio.gather(*(self._audits.run(name, trigger="start") for name in self._snapshots()))
 
     async def stop(self) -> None:
         """End; audits under way are marked as interrupted, a message that is being sent may end."""
@@ -262,6 +265,9 @@ class GpuAdvisor:
         """Send what is due now. Whoever waits for it may be cancelled without stopping a message half-way."""
         if self._outbox is not None:
             await asyncio.shield(self._spawn(self._outbox.drain(), "outbox"))
+
+    def _snapshots(self) -> list[str]:
+        return [name for name, connector in self._connectors.items() if connector.kind == "snapshot"]
 
     def _make_outbox(self, notifier: Notifier) -> Outbox:
         return Outbox(

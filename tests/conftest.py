@@ -28,17 +28,18 @@ def postgresql_server() -> Iterator[str]:
     data, log = home / "data", home / "log"
 
     def run(program: str, *arguments: str) -> None:
-        done = subprocess.run(
-            [programs / program, *arguments],
-            cwd=home,
-            env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"},
-            stdin=subprocess.DEVNULL,
-            stdout=(home / "out").open("ab"),
-            stderr=subprocess.STDOUT,
-            check=False,
-            timeout=90,
-            **account,
-        )
+        with (home / "out").open("ab") as out:
+            done = subprocess.run(
+                [programs / program, *arguments],
+                cwd=home,
+                env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                check=False,
+                timeout=90,
+                **account,
+            )
         if done.returncode:
             said = "\n".join(file.read_text(errors="replace") for file in (home / "out", log) if file.exists())
             pytest.fail(f"{program} failed ({done.returncode}):\n{said}", pytrace=False)
@@ -46,7 +47,8 @@ def postgresql_server() -> Iterator[str]:
     try:
         run("initdb", "-D", str(data), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync")
         port = _free_port()
-        options = f"-h 127.0.0.1 -p {port} -c unix_socket_directories='' -c fsync=off -c max_connections=200"
+        quick = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200"
+        options = f"-h 127.0.0.1 -p {port} -c unix_socket_directories='' {quick}"
         run("pg_ctl", "start", "-w", "-D", str(data), "-l", str(log), "-o", options)
         try:
             yield f"postgresql://{USER}@127.0.0.1:{port}"
@@ -72,13 +74,15 @@ def postgresql_url(postgresql_server: str) -> Iterator[str]:
 
 
 def _postgresql_database(server: str) -> Iterator[str]:
+    """A schema stands for a database: a tenth of the time to make, and as empty."""
     name = f"test_{uuid4().hex}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
+        connection.execute(f"CREATE SCHEMA {name}")
         try:
-            yield f"{server}/{name}".replace("postgresql://", "postgresql+psycopg://", 1)
+            yield f"{server}/postgres?options=-csearch_path%3D{name}".replace("postgresql:", "postgresql+psycopg:", 1)
         finally:
-            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+            connection.execute("SET lock_timeout = '10s'")
+            connection.execute(f"DROP SCHEMA {name} CASCADE")
 
 
 def _postgresql_programs() -> Path:

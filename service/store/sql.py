@@ -26,4 +26,6 @@ async def insert_new(session: AsyncSession, row: type[Row], values: Mapping[str,
 async def affected(session: AsyncSession, statement: Executable) -> int:
     """Run a statement that changes rows; how many it changed."""
     connection = await session.connection()
-    return cast("CursorResult[Any]", await connection.execute(statement)).rowcount
+    # without the option the number is lost where SQLAlchemy adds a RETURNING to an INSERT
+    result = await connection.execute(statement, execution_options={"preserve_rowcount": True})
+    return cast("CursorResult[Any]", result).rowcount
