@@ -2,147 +2,43 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Literal
+from functools import cached_property
 
 import msgspec
 
-from rules.facts.objects import Event, Node, OtherObject, OwnerReference, Pod
-from rules.facts.prices import Price, PriceBook
+from rules.facts.dra import Dra
+from rules.facts.events import index_events
+from rules.facts.kinds import group_of
+from rules.facts.model import GpuEvidence, GpuResource, NodeFacts, PodFacts, Sharing, SharingMode
+from rules.facts.nodes import BoundPods, NodeReader
+from rules.facts.objects import Event, Node, OtherObject, Pod
+from rules.facts.pods import pod_facts
+from rules.facts.prices import PriceBook
+from rules.facts.resources import Vendor
 from rules.findings import ObjectRef, Unreadable
 
-Vendor = Literal["nvidia", "amd", "intel", "habana", "aws-neuron"]
-SharingMode = Literal["none", "time-slicing", "mps", "mig-single", "mig-mixed", "partitioned", "hami"]
+__all__ = [
+    "ClusterFacts",
+    "GpuEvidence",
+    "GpuResource",
+    "NodeFacts",
+    "PodFacts",
+    "Sharing",
+    "SharingMode",
+    "Vendor",
+    "build",
+]
+
+_NOT_DEMAND = ("visible-devices", "device-mount")
 
 
-class GpuResource(msgspec.Struct, frozen=True):
-    """One GPU resource that a node advertises, in the units of that resource (not always whole GPUs).
-
-    Attributes:
-        name: as the kubelet spells it, for example ``nvidia.com/gpu`` or ``nvidia.com/mig-1g.5gb``.
-        form: ``device`` (the plain name of a vendor), ``shared`` (``.shared``), ``mig`` or ``partition``.
-        capacity, allocatable: None when the node does not list the resource there.
-        requested: sum over pods that are bound to the node and not finished, as the scheduler counts them.
-    """
-
-    name: str
-    vendor: Vendor
-    form: Literal["device", "shared", "mig", "partition"]
-    capacity: int | None
-    allocatable: int | None
-    requested: int
-
-
-class Sharing(msgspec.Struct, frozen=True):
-    """How the GPUs of a node are shared now.
-
-    Attributes:
-        mode: None when nothing on the node tells (feature discovery absent).
-        replicas: units advertised per GPU under time-slicing and MPS; None when unknown or not that mode.
-        profiles: advertised MIG profiles or partitions and their allocatable number.
-        source: the label or field it was read from.
-    """
-
-    mode: SharingMode | None
-    replicas: int | None = None
-    profiles: Mapping[str, int] = msgspec.field(default_factory=dict)
-    source: str | None = None
-
-
-class PodFacts(msgspec.Struct, frozen=True):
-    """A pod and what follows from it.
-
-    Attributes:
-        terminal: phase Succeeded or Failed: it holds nothing, whatever its spec says.
-        gpu_requests: effective request per GPU resource (init containers and sidecars counted as the scheduler does);
-            empty when it asks for none.
-        other_gpu_claim: how it may hold a GPU without such a request: ``dra-claim``, ``fraction-annotation``,
-            ``visible-devices``, ``gpu-memory-resource`` ...; None when it does not.
-        controller: the ownerReference with controller=true.
-    """
-
-    ref: ObjectRef
-    pod: Pod
-    phase: str
-    node_name: str | None
-    terminal: bool
-    gpu_requests: Mapping[str, int]
-    other_gpu_claim: str | None
-    controller: OwnerReference | None
-
-    @property
-    def holds_gpu(self) -> bool:
-        """True when it keeps a GPU (or may keep one by a way the scheduler does not count) on its node."""
-        return self.node_name is not None and not self.terminal and bool(self.gpu_requests or self.other_gpu_claim)
-
-    @property
-    def is_daemon(self) -> bool:
-        """True for pods that come with the node (DaemonSet pods and mirror pods of static manifests)."""
-        return self.controller is not None and self.controller.kind in ("DaemonSet", "Node")
-
-
-class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A node and what follows from it. None is "unknown" everywhere.
-
-    Attributes:
-        gpu_evidence: why it is taken for a GPU node: ``resource``, ``feature-label``, ``provider-label``,
-            ``instance-type`` or ``user-label``; None when nothing says it has a GPU.
-        product: GPU model as the labels name it; gpu_memory_mib: per GPU.
-        physical_gpus: number of cards, never the number of shares.
-        driver_version: kernel driver from feature-discovery labels; driver_source: the label.
-        cuda_ceiling: newest CUDA the driver reports to support ("12.4").
-        provider: id of the provider in the catalogue (``aws``, ``gcp`` ...), from providerID or labels.
-        spot: True, False, or None when neither labels nor taints tell.
-        pool: name of the node pool or group.
-        since: when the node was created.
-        pods: pods bound to it that are not finished.
-        last_gpu_release: latest end of a finished pod that held a GPU here, as far as such pods are still listed.
-        price: price of the node per hour.
-    """
-
-    ref: ObjectRef
-    node: Node
-    name: str
-    labels: Mapping[str, str]
-    ready: bool | None
-    unschedulable: bool
-    since: datetime | None
-    gpu_evidence: Literal["resource", "feature-label", "provider-label", "instance-type", "user-label"] | None
-    vendor: Vendor | None
-    product: str | None
-    gpu_memory_mib: int | None
-    physical_gpus: int | None
-    resources: tuple[GpuResource, ...]
-    sharing: Sharing
-    driver_version: str | None
-    driver_source: str | None
-    cuda_ceiling: str | None
-    provider: str | None
-    instance_type: str | None
-    region: str | None
-    zone: str | None
-    spot: bool | None
-    pool: str | None
-    pods: tuple[PodFacts, ...]
-    last_gpu_release: datetime | None
-    price: Price | None
-
-    @property
-    def is_gpu_node(self) -> bool:
-        """True when something says that the node has a GPU."""
-        return self.gpu_evidence is not None
-
-    @property
-    def gpu_pods(self) -> tuple[PodFacts, ...]:
-        """Pods on the node that hold a GPU or may hold one."""
-        return tuple(pod for pod in self.pods if pod.holds_gpu)
-
-
-class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Everything known about one cluster at one moment.
 
     Attributes:
         observed_at: the "now" of every age (timezone-aware).
-        others: objects of further kinds, by kind.
+        others: objects of further kinds, by :func:`~rules.facts.kinds.kind_key`: ``others["Job"]`` holds the Jobs of
+            Kubernetes only, Volcano's are under ``Job.batch.volcano.sh``. See also :meth:`of_kind`.
         read_kinds: kinds that were read completely; a kind outside it is unknown, not empty.
         unreadable: kinds that could not be read, with the reason.
     """
@@ -160,18 +56,56 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True):
         """True when all objects of ``kind`` were read (there may be none)."""
         return kind in self.read_kinds
 
-    @property
+    @cached_property
     def gpu_nodes(self) -> tuple[NodeFacts, ...]:
         """Nodes that have a GPU, as far as anything tells."""
         return tuple(node for node in self.nodes if node.is_gpu_node)
 
+    @cached_property
+    def pending_gpu_pods(self) -> tuple[PodFacts, ...]:
+        """Pods that want a GPU and have no node yet. Those with scheduling gates are among them; see
+        :attr:`~rules.facts.model.PodFacts.scheduling_gated`."""
+        return tuple(
+            pod
+            for pod in self.pods
+            if pod.phase == "Pending"
+            and pod.node_name is None
+            and (pod.gpu_requests or (pod.other_gpu_claim and pod.other_gpu_claim not in _NOT_DEMAND))
+        )
+
     def node(self, name: str) -> NodeFacts | None:
         """The node called ``name``."""
-        return next((node for node in self.nodes if node.name == name), None)
+        return self._nodes_by_name.get(name)
+
+    def pod(self, namespace: str, name: str) -> PodFacts | None:
+        """The pod called ``name``."""
+        return self._pods_by_ref.get(ObjectRef("Pod", namespace, name))
+
+    def pods_on(self, node_name: str) -> tuple[PodFacts, ...]:
+        """Pods on a node that are not finished; empty for a node that is not there."""
+        node = self.node(node_name)
+        return node.pods if node else ()
+
+    def of_kind(self, kind: str, group: str | None = None) -> tuple[OtherObject, ...]:
+        """Objects of ``kind`` (a kind key, see :attr:`others`), of one API group where ``group`` is given."""
+        found = self.others.get(kind, ())
+        return found if group is None else tuple(item for item in found if group_of(item.apiVersion) == group)
 
     def events_of(self, ref: ObjectRef) -> tuple[Event, ...]:
         """Events about an object, oldest first."""
-        raise NotImplementedError
+        return self._events_by_ref.get(ref, ())
+
+    @cached_property
+    def _nodes_by_name(self) -> dict[str, NodeFacts]:
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def _pods_by_ref(self) -> dict[ObjectRef, PodFacts]:
+        return {pod.ref: pod for pod in self.pods}
+
+    @cached_property
+    def _events_by_ref(self) -> dict[ObjectRef, tuple[Event, ...]]:
+        return index_events(self.events)
 
 
 def build(
@@ -186,5 +120,39 @@ def build(
     unreadable: Iterable[Unreadable] = (),
     prices: PriceBook,
 ) -> ClusterFacts:
-    """Derive and index the facts of one cluster."""
-    raise NotImplementedError
+    """Derive and index the facts of one cluster.
+
+    Args:
+        name: of the cluster.
+        observed_at: the "now" of every age, with a time zone.
+        others: objects of further kinds by kind key.
+        read_kinds: kinds that were read completely.
+        unreadable: kinds that could not be read.
+        prices: what nodes cost.
+    """
+    filed = {kind: tuple(items) for kind, items in (others or {}).items()}
+    kinds = frozenset(read_kinds)
+    dra = Dra(filed, kinds)
+    reader = NodeReader(prices, dra, filed.get("Machine", ()))
+    read = [reader.read(node) for node in nodes]
+    gpu_nodes = frozenset(node.name for node in read if node.hardware.evidence is not None)
+
+    bound: dict[str, BoundPods] = {node.name: BoundPods() for node in read}
+    all_pods: list[PodFacts] = []
+    for pod in pods:
+        facts = pod_facts(pod, gpu_nodes, dra)
+        all_pods.append(facts)
+        on_node = bound.get(facts.node_name) if facts.node_name is not None else None
+        if on_node is not None:
+            on_node.add(facts)
+
+    return ClusterFacts(
+        name=name,
+        observed_at=observed_at,
+        nodes=tuple(reader.facts(node, bound[node.name]) for node in read),
+        pods=tuple(all_pods),
+        events=tuple(events),
+        others=filed,
+        read_kinds=kinds,
+        unreadable=tuple(unreadable),
+    )

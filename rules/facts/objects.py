@@ -5,9 +5,12 @@ a nil map or list is accepted. Values stay as the API server wrote them; :mod:`r
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
+"""An RFC 3339 time. One without a time zone is refused: it could not be compared with the others."""
 
 Quantity = str | int | float
 """A resource quantity as written: "8", "500m", "64Gi"; YAML files may hold plain numbers."""
@@ -31,8 +34,8 @@ class ObjectMeta(Trimmed, frozen=True, gc=False):
     uid: str | None = None
     resourceVersion: str | None = None
     generation: int | None = None
-    creationTimestamp: datetime | None = None
-    deletionTimestamp: datetime | None = None
+    creationTimestamp: Time | None = None
+    deletionTimestamp: Time | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     ownerReferences: list[OwnerReference] | None = None
@@ -43,15 +46,15 @@ class Condition(Trimmed, frozen=True, gc=False):
     status: str = ""
     reason: str | None = None
     message: str | None = None
-    lastTransitionTime: datetime | None = None
-    lastHeartbeatTime: datetime | None = None
+    lastTransitionTime: Time | None = None
+    lastHeartbeatTime: Time | None = None
 
 
 class Taint(Trimmed, frozen=True, gc=False):
     key: str = ""
     value: str | None = None
     effect: str = ""
-    timeAdded: datetime | None = None
+    timeAdded: Time | None = None
 
 
 class NodeSpec(Trimmed, frozen=True, gc=False):
@@ -151,15 +154,15 @@ class ContainerStateWaiting(Trimmed, frozen=True, gc=False):
 
 
 class ContainerStateRunning(Trimmed, frozen=True, gc=False):
-    startedAt: datetime | None = None
+    startedAt: Time | None = None
 
 
 class ContainerStateTerminated(Trimmed, frozen=True, gc=False):
     reason: str | None = None
     message: str | None = None
     exitCode: int | None = None
-    startedAt: datetime | None = None
-    finishedAt: datetime | None = None
+    startedAt: Time | None = None
+    finishedAt: Time | None = None
 
 
 class ContainerState(Trimmed, frozen=True, gc=False):
@@ -184,7 +187,7 @@ class PodStatus(Trimmed, frozen=True, gc=False):
     phase: str | None = None
     reason: str | None = None
     message: str | None = None
-    startTime: datetime | None = None
+    startTime: Time | None = None
     nominatedNodeName: str | None = None
     conditions: list[Condition] | None = None
     containerStatuses: list[ContainerStatus] | None = None
@@ -210,7 +213,7 @@ class EventSource(Trimmed, frozen=True, gc=False):
 
 class EventSeries(Trimmed, frozen=True, gc=False):
     count: int | None = None
-    lastObservedTime: datetime | None = None
+    lastObservedTime: Time | None = None
 
 
 class Event(Trimmed, frozen=True, gc=False):
@@ -226,19 +229,27 @@ class Event(Trimmed, frozen=True, gc=False):
     source: EventSource | None = None
     reportingComponent: str | None = None
     reportingController: str | None = None
-    eventTime: datetime | None = None
-    firstTimestamp: datetime | None = None
-    lastTimestamp: datetime | None = None
+    eventTime: Time | None = None
+    firstTimestamp: Time | None = None
+    lastTimestamp: Time | None = None
     count: int | None = None
     series: EventSeries | None = None
 
 
 class OtherObject(Trimmed, frozen=True, gc=False):
-    """Any other kind that rules read (DaemonSet, Deployment, Job, custom resources ...), as plain data."""
+    """Any other kind that rules read (DaemonSet, Deployment, Job, custom resources ...), as plain data.
+
+    ``provisioner`` and ``parameters`` are those of a StorageClass, ``handler`` that of a RuntimeClass, ``value`` that
+    of a PriorityClass. The data of Secrets is never kept.
+    """
 
     metadata: ObjectMeta
     apiVersion: str = ""
     kind: str = ""
     spec: dict[str, Any] | None = None
     status: dict[str, Any] | None = None
-    data: dict[str, str] | None = None
+    data: dict[str, Any] | None = None
+    provisioner: str | None = None
+    parameters: dict[str, Any] | None = None
+    handler: str | None = None
+    value: int | None = None
