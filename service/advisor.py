@@ -23,6 +23,7 @@ from service.prices import price_book
 from service.schedule import Schedule
 from service.settings import Settings, check_rules
 from service.store import Store, audits, events, findings, outbox, retention
+from service.store.sql import affected
 from service.store.tables import ClusterRow
 from service.views import AuditView, FindingPage, FindingState, Undelivered
 
@@ -255,11 +256,11 @@ class GpuAdvisor:
         kept = self._settings.audit
         async with self._store.write() as session:
             now = self._clock()
-            interrupted = await audits.interrupt(session, now)
-            deleted = await retention.clean(
-                session, now, keep=timedelta(days=kept.keep_days), keep_reports=kept.keep_reports
-            )
-        return {"interrupted": interrupted, **deleted}
+            done = {"interrupted": await audits.interrupt(session, now)}
+        for step in retention.steps(now, keep=timedelta(days=kept.keep_days), keep_reports=kept.keep_reports):
+            async with self._store.write() as session:
+                done[step.what] = await affected(session, step.statement)
+        return done
 
     async def deliver(self) -> None:
         """Send what is due now. Whoever waits for it may be cancelled without stopping a message half-way."""

@@ -121,10 +121,15 @@ class Audits:
         return [self._facts[name] for name in self._connectors if name in self._facts]
 
     async def recover(self) -> int:
-        """Mark audits that a dead process left behind; how many. A SQLite file has one process, so there all are."""
-        async with self._store.write() as session:
-            for name, connector in self._connectors.items():
+        """Make the clusters known, and mark audits that a dead process left behind; how many.
+
+        A SQLite file has one process, so there every unfinished audit is marked.
+        """
+        for name, connector in self._connectors.items():
+            # one transaction each: an audit that is recorded locks its own row first, then its cluster's
+            async with self._store.write() as session:
                 await audit_store.remember_cluster(session, name, connector.kind, self._clock())
+        async with self._store.write() as session:
             everyone = self._store.dialect == "sqlite"
             return await audit_store.interrupt(session, self._clock(), everyone=everyone)
 
@@ -138,7 +143,6 @@ class Audits:
         while True:
             row = self._new_row(cluster, trigger)
             async with self._store.write() as session:
-                await audit_store.remember_cluster(session, cluster, connector.kind, row.queued_at)
                 claimed = await audit_store.claim(session, row)
                 other = None if claimed else await audit_store.active(session, cluster)
                 seen = audit_store.view(row if other is None else other)
