@@ -8,6 +8,7 @@ import difflib
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit, urlunsplit
@@ -67,19 +68,33 @@ class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: LogFormat = "text"
 
 
-class ContractPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the team really pays for an instance type, per hour and whole instance, in US dollars.
+class ContractPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the team really pays, in US dollars. The row that says most about a node holds for it.
 
     Attributes:
-        region: None when the price holds everywhere.
+        provider, instance_type, region, product: which nodes, at least one of them; what is left out fits every node.
+            ``product`` is a GPU model in any spelling, such as ``H100``.
+        spot: True for spot nodes; a contract rarely holds for them.
+        usd_hour: per hour and whole node; or usd_gpu_hour: per hour and GPU. One of the two.
+        as_of: date of the price.
         note: shown beside the price, for example "reserved until 2027-06".
     """
 
-    provider: Annotated[str, msgspec.Meta(min_length=1)]
-    instance_type: Annotated[str, msgspec.Meta(min_length=1)]
-    usd_hour: Annotated[float, msgspec.Meta(ge=0)]
+    provider: str | None = None
+    instance_type: str | None = None
     region: str | None = None
+    product: str | None = None
+    spot: bool = False
+    usd_hour: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    usd_gpu_hour: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    as_of: date | None = None
     note: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.usd_hour is None) == (self.usd_gpu_hour is None):
+            raise ValueError("a price needs either usd_hour (whole node) or usd_gpu_hour (per GPU)")
+        if not (self.provider or self.instance_type or self.region or self.product):
+            raise ValueError("a price needs to say for which nodes: provider, instance_type, region or product")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

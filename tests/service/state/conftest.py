@@ -8,11 +8,12 @@ import pytest
 
 from bot.settings import SlackSettings
 from rules.engine import Rule
+from rules.facts.prices import PriceBook
 from rules.policy import Policy
 from service.advisor import GpuAdvisor
 from service.outbox import Notifier
 from service.settings import AlertSettings, AuditSettings, Settings
-from tests.service.state.doubles import RULES, Channel, Clock, NoPrices, ScriptedCluster, numbered_ids
+from tests.service.state.doubles import RULES, Channel, Clock, ScriptedCluster, numbered_ids
 
 
 class Advisors:
@@ -49,7 +50,7 @@ class Advisors:
             settings,
             connectors=clusters,
             rules=rules,
-            prices=NoPrices(),
+            prices=PriceBook(),
             notifier=notifier,
             clock=self.clock,
             ids=lambda: next(ids),

@@ -9,7 +9,6 @@ from bot.port import AlertView, MessageRef
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts
 from rules.facts.objects import Node, NodeStatus, ObjectMeta
-from rules.facts.prices import PriceBook
 from rules.findings import Evidence, Finding, ObjectRef, Severity, Unreadable
 from rules.language import Language
 from rules.policy import Policy
@@ -165,10 +164,3 @@ class Channel:
 
     def _note(self, verb: str, alert: AlertView) -> None:
         self.log.append((verb, alert.finding.objects[0].name, alert.state))
-
-
-class NoPrices(PriceBook, frozen=True):
-    """Knows no price."""
-
-    def find(self, **_node: object) -> None:
-        return None

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rules.facts.prices import PriceBook
 from rules.findings import Finding
 from rules.policy import Policy
 from service.advisor import GpuAdvisor, run_audit_once
@@ -12,7 +13,7 @@ from service.errors import AuditUnknown, ClusterTimeout, ClusterUnknown
 from service.settings import AuditSettings
 from service.views import AuditView
 from tests.service.state.conftest import Advisors, only
-from tests.service.state.doubles import IDLE, START, NoPrices, ScriptedCluster, node
+from tests.service.state.doubles import IDLE, START, ScriptedCluster, node
 
 
 async def finished(advisor: GpuAdvisor, view: AuditView) -> AuditView:
@@ -135,7 +136,7 @@ async def test_an_audit_past_its_deadline_fails_as_a_timeout(advisors: Advisors)
     assert view.error.code == "cluster-timeout"
     with pytest.raises(ClusterTimeout, match=r"within 0\.01 s"):
         await run_audit_once(
-            cluster, now=START, policy=Policy(), prices=NoPrices(), rules=(IDLE,), deadline_seconds=0.01
+            cluster, now=START, policy=Policy(), prices=PriceBook(), rules=(IDLE,), deadline_seconds=0.01
         )
 
 
