@@ -258,11 +258,11 @@ def _format_date(value: str, language: Language) -> str:
 
 def _word(item: Evidence, words: RuleWords, language: Language) -> str:
     """An evidence value: from the closed set of its name where it has one, else formatted by unit."""
-    if isinstance(item.value, str):
-        sets = (words.values.get(item.name, {}), shared_words().values.get(item.name, {}))
-        for known in sets:
-            if item.value in known:
-                return known[item.value].in_(language)
+    known = {**shared_words().values.get(item.name, {}), **words.values.get(item.name, {})}
+    if isinstance(item.value, str) and item.value in known:
+        return known[item.value].in_(language)
+    if isinstance(item.value, list) and known:
+        return format_list([known[each].in_(language) if each in known else each for each in item.value], language)
     return format_value(item.value, item.unit, language)
 
 

@@ -127,6 +127,11 @@ def names(refs: Iterable[ObjectRef], limit: int = 5) -> list[str]:
     return every if len(every) <= limit else [*every[:limit], f"+{len(every) - limit}"]
 
 
+def tolerations(keys: Iterable[str]) -> str:
+    """The ``tolerations`` of a pod template that cover taints with these keys, as YAML in one line."""
+    return "[" + ", ".join(f"{{key: {key}, operator: Exists}}" for key in sorted(set(keys))) + "]"
+
+
 def owner_of(pod: PodFacts) -> ObjectRef:
     """What keeps the pod alive: its controller, or the pod itself when it has none."""
     if pod.controller is None:

@@ -7,12 +7,11 @@ import msgspec
 
 from rules.checks._kit import names, note
 from rules.checks._scheduler_message import Cause, Reason, read, read_gang, read_refusal
-from rules.checks._scheduling import Fit, Obstacle, fit, selects, vendor_of
-from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.checks._scheduling import Fit, Obstacle, fit, selector_of, selects, vendor_of
+from rules.facts.cluster import ClusterFacts, GpuResource, NodeFacts, PodFacts
 from rules.facts.objects import Event
 from rules.findings import Note
 
-_DRA_DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com")
 _SCALE_UP_FRESH = timedelta(minutes=30)
 _DEFAULT_SCHEDULER = "default-scheduler"
 _EARLY = datetime(1970, 1, 1, tzinfo=UTC)
@@ -93,7 +92,9 @@ def _by_nodes(facts: ClusterFacts, pod: PodFacts, reasons: tuple[Reason, ...]) -
         return Diagnosis(cause="selector", remedy="selector", judged=judged, nearest=nearest)
     kinds = {kind for item in nearest for kind in item.obstacles}
     cause = next(iter(kinds)).value if len(kinds) == 1 else "mixed"
-    return Diagnosis(cause=cause, remedy=cause, judged=judged, nearest=nearest)
+    outside = [node for node in relevant if fit(pod, node).obstacles == {Obstacle.SELECTOR}]
+    opening = note("free_elsewhere", at=names(node.ref for node in outside), selector=selector_of(pod))
+    return Diagnosis(cause=cause, remedy=cause, judged=judged, nearest=nearest, opening=opening if outside else None)
 
 
 def _not_offered(
@@ -104,12 +105,12 @@ def _not_offered(
     if not missing:
         return None
     wanted = missing[0]
-    offered = sorted({item.name for node in facts.nodes for item in node.resources if item.allocatable})
+    offered = sorted({item.name for node in facts.nodes for item in node.resources if _plain(item)})
     same_maker = [name for name in offered if vendor_of(name) == vendor_of(wanted)]
     if same_maker:
         opening = note("other_form", wanted_resource=wanted, offered=same_maker)
         return Diagnosis(cause="not_offered", remedy="other_form", judged=judged, nearest=nearest, opening=opening)
-    if _dra_publishes(facts):
+    if any(item.origin == "dra" for node in facts.nodes for item in node.resources):
         opening = note("dra_only", wanted_resource=wanted)
         return Diagnosis(cause="not_offered", remedy="dra_only", judged=(), nearest=(), opening=opening)
     if any(Obstacle.BROKEN in item.obstacles for item in judged):
@@ -124,12 +125,12 @@ def _not_offered(
 
 
 def _offers(node: NodeFacts, name: str) -> bool:
-    return any(item.name == name and item.allocatable for item in node.resources)
+    return any(item.name == name and _plain(item) for item in node.resources)
 
 
-def _dra_publishes(facts: ClusterFacts) -> bool:
-    specs = [item.spec or {} for item in facts.others.get("ResourceSlice", ())]
-    return any(spec.get("driver") in _DRA_DRIVERS for spec in specs)
+def _plain(resource: GpuResource) -> bool:
+    """Whether a pod can ask for it in ``resources.limits``."""
+    return resource.origin == "kubelet" and bool(resource.allocatable)
 
 
 _BEYOND: tuple[tuple[str, Callable[[Reason], bool]], ...] = (

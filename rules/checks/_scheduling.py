@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from rules.facts.cluster import ClusterFacts, GpuResource, NodeFacts, PodFacts
+from rules.facts.cluster import GpuResource, NodeFacts, PodFacts
 from rules.facts.objects import Taint, Toleration
 
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
@@ -49,12 +49,13 @@ class Fit(msgspec.Struct, frozen=True):
 
     Attributes:
         obstacles: empty when nothing of what is judged here keeps the pod off.
-        taints: keys of the taints that it does not tolerate.
+        tolerable, sick: keys of the taints that it does not tolerate: those that it could, and those that mark a fault.
     """
 
     node: NodeFacts
     obstacles: frozenset[Obstacle]
-    taints: tuple[str, ...]
+    tolerable: tuple[str, ...] = ()
+    sick: tuple[str, ...] = ()
 
 
 def fit(pod: PodFacts, node: NodeFacts) -> Fit:
@@ -66,10 +67,11 @@ def fit(pod: PodFacts, node: NodeFacts) -> Fit:
         taints = tuple(key for key in taints if not key.startswith("node.kubernetes.io/"))
     if node.unschedulable and not _tolerates_cordon(pod):
         obstacles.add(Obstacle.CORDONED)
-    sick = [key for key in taints if _SICK.search(key)]
+    sick = tuple(key for key in taints if _SICK.search(key))
+    tolerable = tuple(key for key in taints if key not in sick)
     if sick:
         obstacles.add(Obstacle.SICK)
-    if len(taints) > len(sick):
+    if tolerable:
         obstacles.add(Obstacle.TAINT)
     if not selects(pod.pod.spec, node.name, node.labels):
         obstacles.add(Obstacle.SELECTOR)
@@ -77,7 +79,7 @@ def fit(pod: PodFacts, node: NodeFacts) -> Fit:
         missing = _resource_obstacle(node, name, wanted)
         if missing:
             obstacles.add(missing)
-    return Fit(node, frozenset(obstacles), taints)
+    return Fit(node, frozenset(obstacles), tolerable, sick)
 
 
 def _resource_obstacle(node: NodeFacts, name: str, wanted: int) -> Obstacle | None:
@@ -158,6 +160,15 @@ def selects(spec: Any, node_name: str, labels: Mapping[str, str]) -> bool:
     return affinity_admits(spec.affinity, node_name, labels)
 
 
+def selector_of(pod: PodFacts) -> list[str]:
+    """The pod's nodeSelector as ``key=value``, and a word for required node affinity."""
+    spec = pod.pod.spec
+    if spec is None:
+        return []
+    chosen = [f"{key}={value}" for key, value in sorted((spec.nodeSelector or {}).items())]
+    return [*chosen, "nodeAffinity"] if (spec.affinity or {}).get("nodeAffinity") else chosen
+
+
 def affinity_admits(affinity: Mapping[str, Any] | None, node_name: str, labels: Mapping[str, str]) -> bool:
     """Whether ``nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`` admits a node; terms are alternatives."""
     node_affinity = (affinity or {}).get("nodeAffinity") or {}
@@ -211,12 +222,3 @@ def demands(pod: PodFacts) -> str:
     if spec:
         parts += [spec.nodeSelector, spec.affinity, spec.tolerations, spec.schedulerName, bool(spec.schedulingGates)]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:8]
-
-
-def waiting(facts: ClusterFacts) -> tuple[PodFacts, ...]:
-    """Pods that ask for a GPU, are on no node and not finished."""
-    return tuple(
-        pod
-        for pod in facts.pods
-        if pod.node_name is None and not pod.terminal and (pod.gpu_requests or pod.other_gpu_claim == "dra-claim")
-    )

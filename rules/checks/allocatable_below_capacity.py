@@ -41,7 +41,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             continue
         for resource in node.resources:
             capacity, allocatable = resource.capacity or 0, resource.allocatable or 0
-            if not 0 < allocatable < capacity:
+            if resource.origin != "kubelet" or not 0 < allocatable < capacity:
                 continue
             source = f"status.capacity, status.allocatable of {resource.name}"
             yield found(

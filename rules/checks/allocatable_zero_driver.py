@@ -39,7 +39,7 @@ from rules.checks._components import (
     trouble,
     waits_for,
 )
-from rules.checks._kit import age, cost_note, cost_of, found, latest, note, of, ready_since, seconds, short
+from rules.checks._kit import age, cost_note, cost_of, found, latest, note, of, ready_since, seconds, short, tolerations
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.findings import Finding, Note, ObjectRef, Severity
@@ -53,12 +53,14 @@ _NO_TOOLKIT = re.compile(r"configure the NVIDIA Container Toolkit|Incompatible s
 
 
 class Cause(NamedTuple):
-    """The lowest broken layer: remedy key, words for the layer, sentences, and the objects that show it."""
+    """The lowest broken layer: remedy key, words for the layer, sentences, the objects that show it, and the keys of
+    taints that keep a DaemonSet off."""
 
     remedy: str
     layer: str
     notes: tuple[Note, ...]
     objects: tuple[ObjectRef, ...] = ()
+    taints: tuple[str, ...] = ()
 
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
@@ -74,6 +76,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         cost = cost_of(node.price, age(facts, node.since) if never_registered else None)
         cause = _cause(facts, node)
         doubtful = node.gpu_evidence == "user-label"
+        culprit = next((ref for ref in cause.objects if ref.kind == "Pod"), None)
+        located = {"pod_namespace": culprit.namespace, "pod_name": culprit.name} if culprit else {}
         notes = [*cause.notes, cost_note(cost)]
         if doubtful:
             notes.append(note("user_label"))
@@ -96,6 +100,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             instance_type=of(node.instance_type),
             os_image=of(_os_image(node), "status.nodeInfo.osImage"),
             kernel=of(_kernel(node), "status.nodeInfo.kernelVersion"),
+            **located,
+            **({"tolerations": tolerations(cause.taints)} if cause.taints else {}),
         )
 
 
@@ -197,7 +203,8 @@ def _kept_off(facts: ClusterFacts, node: NodeFacts) -> Cause | None:
             continue
         taints = list(kept_off_by_taints(item, node))
         if taints:
-            return Cause("toleration", layer, (note("kept_off", daemon_set=short(ref), taints=taints),), (ref,))
+            text = note("kept_off", daemon_set=short(ref), taints=taints)
+            return Cause("toleration", layer, (text,), (ref,), tuple(taints))
     return unselecting
 
 

@@ -200,6 +200,8 @@ def _finding(facts: ClusterFacts, case: Case, witnesses: list[Witness]) -> Findi
         identity=" ".join([str(case.owner), case.image, case.driver, case.gpu or "", case.form]),
         notes=_notes(facts, case, witnesses, first),
         pod=short(first.pod.ref),
+        pod_namespace=first.pod.ref.namespace,
+        pod_name=first.pod.ref.name,
         pods=of(names(pods)),
         workload=str(case.owner),
         image=of(case.image, "spec.containers[].image"),

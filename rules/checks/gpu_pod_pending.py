@@ -24,11 +24,11 @@ Seeds: S14, S18
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rules.checks._kit import age, found, holders, names, note, of, owner_of, seconds, short
+from rules.checks._kit import age, found, holders, names, note, of, owner_of, seconds, short, tolerations
 from rules.checks._pending import Diagnosis, diagnose
-from rules.checks._scheduling import Fit, Obstacle, demands, free, waiting
+from rules.checks._scheduling import Fit, Obstacle, demands, free, selector_of
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, PodFacts
 from rules.findings import Finding, Note, ObjectRef, Severity
@@ -59,8 +59,9 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         diagnosis = diagnose(facts, first)
         refs = [pod.ref for pod in queue.pods]
         near = [item.node.ref for item in diagnosis.nearest[:_SHOWN_NODES]]
-        wanted = next(iter(first.gpu_requests), None)
-        spare = [free(node, wanted) for node in facts.nodes if node.ready and not node.unschedulable] if wanted else []
+        spare = _spare(facts, first)
+        missing = {key for item in diagnosis.nearest for key in item.tolerable}
+        helpful: dict[str, Any] = {"tolerations": tolerations(missing)} if missing else {}
         yield found(
             _SEVERITY.get(diagnosis.cause, Severity.HIGH),
             *refs,
@@ -69,21 +70,24 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             identity=queue.identity,
             notes=_notes(facts, first, diagnosis),
             pod=short(first.ref),
+            pod_namespace=first.ref.namespace,
+            pod_name=first.ref.name,
             pods=of(names(refs)),
             cause=diagnosis.cause,
             waited=seconds(age(facts, first.pod.metadata.creationTimestamp), "metadata.creationTimestamp"),
             asked=of(_asked(first), "spec.containers[].resources"),
             gpu_nodes=len(facts.gpu_nodes),
-            free_total=of(sum(spare) if wanted else None, "allocatable minus requests of unfinished pods"),
-            most_free=of(max(spare, default=0) if wanted else None),
+            free_total=of(None if spare is None else sum(spare), "allocatable minus requests of unfinished pods"),
+            most_free=None if spare is None else max(spare, default=0),
             holders=of(_holders(diagnosis)),
+            **helpful,
             scheduler_message=of(diagnosis.message, "condition PodScheduled or event FailedScheduling"),
         )
 
 
 def _queues(facts: ClusterFacts, policy: Policy) -> list[Queue]:
     queues: dict[str, list[PodFacts]] = {}
-    for pod in waiting(facts):
+    for pod in facts.pending_gpu_pods:
         waited = age(facts, pod.pod.metadata.creationTimestamp)
         if waited is None or waited < policy.pending_grace_seconds or pod.pod.metadata.deletionTimestamp:
             continue
@@ -94,9 +98,21 @@ def _queues(facts: ClusterFacts, policy: Policy) -> list[Queue]:
     ]
 
 
+def _spare(facts: ClusterFacts, pod: PodFacts) -> list[int] | None:
+    """Free units of the first resource that the pod asks for, or free devices of DRA, per node in service; None where
+    ResourceSlices were not read."""
+    in_service = [node for node in facts.nodes if node.ready and not node.unschedulable]
+    wanted = next(iter(pod.gpu_requests), None)
+    if wanted is not None:
+        return [free(node, wanted) for node in in_service]
+    if not facts.knows("ResourceSlice"):
+        return None
+    return [sum(item.free or 0 for item in node.resources if item.origin == "dra") for node in in_service]
+
+
 def _asked(pod: PodFacts) -> list[str]:
     asked = [f"{name}={amount}" for name, amount in sorted(pod.gpu_requests.items())]
-    return asked or ["DRA claim"]
+    return asked or ["ResourceClaim (DRA)"]
 
 
 def _holders(diagnosis: Diagnosis) -> list[str]:
@@ -121,11 +137,11 @@ def _notes(facts: ClusterFacts, pod: PodFacts, diagnosis: Diagnosis) -> Iterator
 def _obstacle_note(obstacle: Obstacle, fits: list[Fit], asked: int, pod: PodFacts) -> Note:
     at = names(item.node.ref for item in fits)
     if obstacle in (Obstacle.TAINT, Obstacle.SICK):
-        return note(f"node_{obstacle}", at=at, taints=sorted({key for item in fits for key in item.taints}))
+        sick = obstacle == Obstacle.SICK
+        missing = {key for item in fits for key in (item.sick if sick else item.tolerable)}
+        return note(f"node_{obstacle}", at=at, taints=sorted(keys))
     if obstacle == Obstacle.SELECTOR:
-        selector = (pod.pod.spec.nodeSelector if pod.pod.spec else None) or {}
-        demanded = [f"{key}={value}" for key, value in sorted(selector.items())]
-        return note("node_selector", at=at, selector=demanded or ["nodeAffinity"])
+        return note("node_selector", at=at, selector=selector_of(pod))
     return note(f"node_{obstacle}", at=at, asked_count=asked)
 
 

@@ -3,9 +3,9 @@
 What:
     The node is Ready, older than the grace period, has allocatable GPUs, and no unfinished pod on it holds a GPU by
     any way that the API shows: whole GPUs, MIG devices, shared replicas, partitions, DRA claims, fraction annotations
-    or ``NVIDIA_VISIBLE_DEVICES`` without a request. A node with one used share is not idle. Nodes that are being
-    removed, that a pod is about to take (nominated, or a young pending GPU pod that fits) are left alone. Nodes that
-    offer GPUs only through DRA are not judged.
+    or ``NVIDIA_VISIBLE_DEVICES`` without a request. A node with one used share is not idle, nor is one with a device
+    that a claim keeps allocated. Nodes that are being removed, or that a pod is about to take (nominated, or a young
+    pending GPU pod that fits), are left alone.
 
 Why:
     GPU nodes are paid whether pods use them or not, and nothing in the cluster complains about an empty one. The
@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from rules.checks._kit import age, cost_note, cost_of, found, gpus, holders, latest, moment, names, note, of, seconds
-from rules.checks._scheduling import demands, fit, waiting
+from rules.checks._scheduling import demands, fit
 from rules.compat import image_cuda
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
@@ -54,7 +54,7 @@ _REMEDY_BY_PROVIDER = {
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per idle node."""
-    queue = waiting(facts)
+    queue = facts.pending_gpu_pods
     alike: dict[str, list[PodFacts]] = {}
     for pod in queue:
         alike.setdefault(demands(pod), []).append(pod)
@@ -64,7 +64,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         offered = [item for item in node.resources if item.allocatable]
         since = latest(node.since, node.last_gpu_release)
         idle = age(facts, since)
-        if node.ready is not True or not offered or holders(node):
+        if node.ready is not True or not offered or holders(node) or any(item.requested for item in offered):
             continue
         if node.since is None or idle is None or idle < policy.idle_grace_seconds or _leaving(facts, node, policy):
             continue
@@ -87,9 +87,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             offered=of([f"{item.name}={item.allocatable}" for item in offered], "status.allocatable"),
             provider=of(node.provider),
             instance_type=of(node.instance_type),
-            instance_id=of(_instance_id(node), "spec.providerID"),
+            instance_id=of(_instance_id(node), "spec.providerID, or the provider's label"),
             pool=of(node.pool),
-            doks_node_id=of(node.labels.get("doks.digitalocean.com/node-id")),
             cpu_pods=of(names(pod.ref for pod in _cpu_pods(node))),
         )
 
@@ -102,7 +101,9 @@ def _notes(
     if fitting:
         yield note("pending_fits", waiting=names(pod.ref for pod in fitting))
     elif queue:
-        yield note("pending_elsewhere", waiting=names(pod.ref for pod in queue))
+        fits = [fit(pod, node) for pod in {demands(pod): pod for pod in queue}.values()]
+        obstacles = sorted({str(kind) for item in fits for kind in item.obstacles})
+        yield note("pending_elsewhere", waiting=names(pod.ref for pod in queue), obstacles=obstacles)
     if node.unschedulable:
         yield note("cordoned")
     cpu_pods = _cpu_pods(node)
@@ -148,11 +149,14 @@ def _remedy(node: NodeFacts) -> str:
         return "karpenter"
     key = _REMEDY_BY_PROVIDER.get(node.provider or "", "default")
     needs_pool = key in ("gke", "aks", "doks", "coreweave") and node.pool is None
-    needs_id = key in ("aws", "oke") and _instance_id(node) is None
+    needs_id = key in ("aws", "oke", "doks") and _instance_id(node) is None
     return "default" if needs_pool or needs_id else key
 
 
 def _instance_id(node: NodeFacts) -> str | None:
+    """The id by which the provider's own tool removes the machine."""
+    if node.provider == "digitalocean":
+        return node.labels.get("doks.digitalocean.com/node-id")
     provider_id = (node.node.spec.providerID if node.node.spec else None) or ""
     return provider_id.rsplit("/", 1)[-1] or None
 

@@ -82,7 +82,9 @@ def test_what_could_not_be_read_is_in_the_report() -> None:
 
 def test_a_disabled_rule_is_neither_run_nor_reported() -> None:
     report = evaluate(facts(), Policy(disabled_rules=frozenset({"off"})), [rule("off", breaks_at(NODE_A))])
-    assert report.failed_rules == report.findings == report.skipped_rules == ()
+    assert not report.failed_rules
+    assert not report.findings
+    assert not report.skipped_rules
 
 
 def test_the_same_trouble_with_other_numbers_keeps_its_fingerprint() -> None:

@@ -190,7 +190,7 @@ def test_a_users_own_label_weighs_less_and_says_so() -> None:
 
 def test_a_node_that_never_registered_its_gpu_costs_since_its_creation() -> None:
     labels = {"node.kubernetes.io/instance-type": "g5.xlarge", "topology.kubernetes.io/region": "eu-west-1"}
-    where = {"providerID": "aws:///eu-west-1a/i-0123456789abcdef0"}
+    where: dict[str, Any] = {"providerID": "aws:///eu-west-1a/i-0123456789abcdef0"}
     never = only(RULE, bare(labels=labels, age=timedelta(days=2), **where))
     assert never.cost is not None
     assert never.cost.usd_so_far == pytest.approx(48 * never.cost.usd_hour, abs=0.01)

@@ -259,7 +259,7 @@ def test_a_claim_that_no_device_meets_is_read_from_the_scheduler() -> None:
     asking["spec"]["containers"][0]["resources"] = {"claims": [{"name": "gpu"}]}
     found = only(RULE, node(gpus={}, labels=GPU_LABELS), asking)
     assert found.value("cause") == "dra"
-    assert "unknown free in all" in render(found, "en").summary
+    assert "in service: unknown in all" in render(found, "en").summary
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,12 @@ def test_an_expensive_node_weighs_more_and_shows_price_basis_and_age() -> None:
         ({"cloud.google.com/gke-nodepool": "a100"}, "gce://p/europe-west4-a/n", "gke"),
         ({"eks.amazonaws.com/nodegroup": "gpu"}, "aws:///us-east-1a/i-01", "aws"),
         ({"kubernetes.azure.com/agentpool": "gpu"}, "azure:///subscriptions/s/vm/0", "aks"),
-        ({"doks.digitalocean.com/node-pool": "gpu"}, "digitalocean://5", "doks"),
+        (
+            {"doks.digitalocean.com/node-pool": "gpu", "doks.digitalocean.com/node-id": "n-1"},
+            "digitalocean://5",
+            "doks",
+        ),
+        ({"doks.digitalocean.com/node-pool": "gpu"}, "digitalocean://5", "default"),
         ({}, "k3s://gpu-1", "default"),
     ],
 )

@@ -37,7 +37,7 @@ NO_GPU = {
     "dra-1-35": {"dra-worker-3": ("dra", Severity.HIGH)},
     "gke-a100-mig-mixed": {"gke-ml-demo-a100-mig-3f9c1d20-r6n5": ("mig", Severity.HIGH)},
     "k3s-joined-vms-no-operator": {"vm-gpu-l40s-01": ("toleration", Severity.MEDIUM)},
-    "karpenter-idle-bill": {"ip-192-0-2-145.ec2.internal": ("default", Severity.HIGH)},
+    "karpenter-idle-bill": {"ip-192-0-2-145.ec2.internal": ("plugin_absent", Severity.HIGH)},
     "openshift-gpu-operator": {"ocp-lab-7xk2p-gpu-us-east-2a-8w4dn": ("driver", Severity.HIGH)},
     "01-karpenter-gpu-node-stays-empty": {
         "ip-10-20-31-77.eu-west-1.compute.internal": ("plugin_absent", Severity.HIGH)
