@@ -78,7 +78,7 @@ class RuleWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         name: what is wrong, without values, for lists of rules.
         title, detail: headline and first paragraph of a finding.
         evidence: label of every value that a finding or one of its notes carries; only these may be placeholders.
-        remedies: what to do, by key, with the exact command or manifest.
+        remedies: what to do, by key, with the exact command or manifest; it may use the values of notes too.
         notes: further sentences, by key.
         values: words for values out of a closed set, by evidence name and value.
         examples: run as tests and shown in the documentation.
@@ -145,7 +145,8 @@ def render(finding: Finding, language: Language) -> Words:
     )
     if finding.remedy not in words.remedies:
         raise WordsInvalid(f"{finding.rule}: no remedy is called {finding.remedy}")
-    remedy = say(words.remedies[finding.remedy]).strip()
+    of_notes = {value.name: value for item in finding.notes for value in item.values}
+    remedy = say(words.remedies[finding.remedy], {**of_notes, **own}).strip()
     return Words(title, "\n".join([summary, *notes]), remedy, summary, notes)
 
 

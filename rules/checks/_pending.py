@@ -120,7 +120,14 @@ def _not_offered(
     )
     if makers:
         opening = note("other_maker", wanted_resource=wanted, makers=makers)
-        return Diagnosis(cause="not_offered", remedy="other_maker", judged=judged, nearest=nearest, opening=opening)
+        return Diagnosis(
+            cause="not_offered",
+            remedy="other_maker",
+            judged=judged,
+            nearest=nearest,
+            opening=opening,
+            enumerate_nodes=False,
+        )
     return Diagnosis(cause="no_gpu_node", remedy="no_gpu_node", opening=note("no_gpu_node"))
 
 

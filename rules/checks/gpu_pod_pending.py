@@ -138,7 +138,7 @@ def _obstacle_note(obstacle: Obstacle, fits: list[Fit], asked: int, pod: PodFact
     at = names(item.node.ref for item in fits)
     if obstacle in (Obstacle.TAINT, Obstacle.SICK):
         sick = obstacle == Obstacle.SICK
-        missing = {key for item in fits for key in (item.sick if sick else item.tolerable)}
+        keys = {key for item in fits for key in (item.sick if sick else item.tolerable)}
         return note(f"node_{obstacle}", at=at, taints=sorted(keys))
     if obstacle == Obstacle.SELECTOR:
         return note("node_selector", at=at, selector=selector_of(pod))

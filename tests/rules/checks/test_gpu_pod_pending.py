@@ -193,7 +193,9 @@ def test_a_gang_that_is_incomplete_is_no_lack_of_gpus() -> None:
     sentence = "3/2 tasks in gang unschedulable: pod group is not ready, 2 Pending, 3 minAvailable."
     found = only(RULE, node(), asking, event("FailedScheduling", sentence, asking, component="volcano"))
     assert found.remedy == "gang_incomplete"
-    assert "wants 3 members at once and only 2 exist" in render(found, "en").detail
+    said = render(found, "en")
+    assert "wants 3 members at once and only 2 exist" in said.detail
+    assert "of the PodGroup to 2" in said.remedy
 
 
 def test_a_scheduler_that_never_spoke_is_asked_after() -> None:

@@ -1,6 +1,7 @@
 """Every rule has its module, its words, its documentation and two examples that hold."""
 
 import importlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,21 +99,23 @@ def test_the_example_that_passes_stays_silent(rule: Rule) -> None:
     assert observed(rule_words(rule.id).examples.passes, rule) == []
 
 
-def texts_in(rule: Rule, found: Finding) -> Iterator[str]:
+def unknown_in(rule: Rule, found: Finding) -> Iterator[str]:
+    """Placeholders of what the finding says for which it has no value."""
     words, shared = rule_words(rule.id), shared_words().notes
-    yield words.title.en
-    yield words.detail.en
-    yield words.remedies[found.remedy].en
+    own = {item.name for item in found.evidence}
+    of_notes = {item.name for note in found.notes for item in note.values}
+    yield from set(placeholders(words.title.en + words.detail.en)) - own
+    yield from set(placeholders(words.remedies[found.remedy].en)) - own - of_notes
     for note in found.notes:
-        yield (words.notes.get(note.key) or shared[note.key]).en
+        text = (words.notes.get(note.key) or shared[note.key]).en
+        yield from set(placeholders(text)) - own - {item.name for item in note.values}
 
 
 def check_rendering(found: Finding) -> None:
     """What any rendered finding must keep; used for every finding of every sample too."""
     rule = next(item for item in RULES if item.id == found.rule)
+    assert list(unknown_in(rule, found)) == []
     given = {item.name for item in found.evidence} | {item.name for note in found.notes for item in note.values}
-    for text in texts_in(rule, found):
-        assert set(placeholders(text)) <= given
     labels = {**shared_words().evidence, **rule_words(rule.id).evidence}
     assert given <= set(labels)
     for language in LANGUAGES:
@@ -147,3 +150,22 @@ def test_commands_are_the_same_in_every_language(rule: Rule) -> None:
         spans = {language: text.in_(language).count("`") for language in LANGUAGES}
         assert spans["en"] == spans["es"] == spans["it"], key
         assert spans["en"] % 2 == 0, key
+
+
+def plain(text: str) -> str:
+    """A text without its commands."""
+    return re.sub(r"`[^`]*`", "", text)
+
+
+@each_rule
+def test_other_rules_are_called_by_their_ids(rule: Rule) -> None:
+    words = rule_words(rule.id)
+    ids = {item.id for item in RULES}
+    families = "|".join({item.id.split("-")[0] for item in RULES})
+    for text in [words.detail, *words.remedies.values(), *words.notes.values()]:
+        named = {
+            language: set(re.findall(rf"(?<![\w-])(?:{families})(?:-[a-z]+){{2,}}", plain(text.in_(language))))
+            for language in LANGUAGES
+        }
+        assert named["en"] == named["es"] == named["it"]
+        assert named["en"] <= ids
