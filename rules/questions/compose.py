@@ -5,13 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from rules import knowledge
-from rules.answers import Answer, Kind, Verdict
+from rules.answers import Answer, Kind, Source, Verdict
 from rules.facts.cluster import ClusterFacts
 from rules.findings import Evidence
 from rules.language import Language
 from rules.questions import state
 from rules.questions.reading import SURE, Part, Reading, Score
 from rules.questions.words import say, sentences
+
+ELSEWHERE = "elsewhere"
+"""Label of questions that only share words with the field."""
 
 _FIELDS = {
     "drivers_preinstalled": "drivers_preinstalled",
@@ -89,10 +92,14 @@ def _topics(reading: Reading, told: list[str], clusters: Sequence[ClusterFacts],
         also_topics=tuple(dict.fromkeys([*told[1:], *also])),
         verdict=topics[0].verdict,
         evidence=tuple(evidence),
-        sources=tuple(dict.fromkeys(source for topic in topics for source in topic.sources)),
+        sources=(*dict.fromkeys(source for topic in topics for source in topic.sources), *map(_observed, clusters)),
         follow_ups=tuple(item for item in dict.fromkeys(follow_ups) if item not in asked),
         matched=tuple(match for part in used for match in part.matched),
     )
+
+
+def _observed(facts: ClusterFacts) -> Source:
+    return Source(label=facts.name, as_of=facts.observed_at.date().isoformat())
 
 
 def _left_open(parts: Sequence[Part], language: Language) -> list[str]:
@@ -138,7 +145,7 @@ def _abstain(reading: Reading, language: Language) -> Answer:
     first = parts[0] if parts else None
     extra: dict[str, Any] = {}
     kind: Kind = "out_of_scope"
-    if first is None or first.best is None:
+    if first is None or first.best is None or (first.sure and first.best.label == ELSEWHERE):
         lead = say("hello" if _GREETING.match(reading.text) or not reading.text else "cannot.nothing", language)
     elif not first.sure:
         lead = say("cannot.unsure", language)

@@ -15,11 +15,22 @@ import msgspec
 
 from rules.language import LANGUAGES, Language
 from rules.questions.data import load
-from rules.questions.text import Word
+from rules.questions.text import LOG_LINE, Word, fold
 
 How = Literal["words", "hint", "detector", "default"]
 
 STRONG, WEAK, OTHER = 2.0, 1.0, 2.0
+OTHER_ONLY = 3.0
+"""A word of three letters and more that only one language, and none of ours, has: um, nicht, vous ..."""
+FIELD = 0.8
+FIELD_STEM = 5
+"""A word of the field that only one of our languages uses (controlador, scheda)."""
+CERTAIN = 6.0
+"""A word that a line in one of our languages does not hold."""
+QUOTED_ENGLISH = 0.5
+PASTED_ENGLISH = 0.25
+"""English counts still less in a line that holds a pasted error message."""
+"""English counts less in a line that begins in Spanish or Italian: people quote errors and use English terms."""
 CLEAR_LEAD = 2.0
 """Lead in points from which the word list decides alone: one strong word."""
 DETECTOR_SURE = 0.65
@@ -45,6 +56,8 @@ _LETTERS: tuple[tuple[str, dict[str, float]], ...] = (
     ("ğışİ", {"tr": 3.0}),
     ("ățș", {"ro": 3.0}),
 )
+_LETTERS_ONLY = re.compile(r"(?<![{*\w])[^\W\d_]+(?![\w}*])")
+_STEMS = re.compile(r"(?<![{*\w])([^\W\d_]+)\*")
 _ENDINGS: tuple[tuple[re.Pattern[str], dict[str, float]], ...] = (
     (re.compile(r"\w{3,}cion(?:es)?$"), {"es": 1.5}),
     (re.compile(r"\w{2,}zion[ei]$"), {"it": 1.5}),
@@ -82,6 +95,7 @@ class _Own(msgspec.Struct, forbid_unknown_fields=True):
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     own: dict[Language, _Own]
     other: dict[str, str]
+    certain: dict[str, str]
 
 
 @lru_cache(maxsize=1)
@@ -102,12 +116,43 @@ def _weights() -> dict[str, dict[str, float]]:
     for other, listed in file.other.items():
         for word in listed.split():
             put(word, other, OTHER)
-    for entry in weights.values():
-        # A word that many languages share tells less; a weak one of ours must not be outbid by a neighbour's.
+    for word, entry in weights.items():
+        # A word that many languages share tells less.
         if len(entry) > 1:
             for language in entry:
                 entry[language] /= len(entry) ** 0.5
+        elif len(word) > 2 and not set(entry) & set(LANGUAGES):
+            entry.update(dict.fromkeys(entry, OTHER_ONLY))
+    for word, own in _field_words().items():
+        weights.setdefault(word, {own: FIELD})
+    for other, listed in file.certain.items():
+        for word in listed.split():
+            weights[word] = {other: CERTAIN}
     return weights
+
+
+def _field_words() -> dict[str, Language]:
+    """Words of the lexicon that stand in the terms of one of our languages only. English ones are left out: they are
+    used in all three."""
+    return {word: language for word, language in _one_language(_LETTERS_ONLY).items() if len(word) > 3}
+
+
+@lru_cache(maxsize=1)
+def _field_stems() -> dict[str, tuple[str, Language]]:
+    """The same for terms with an open ending (prezz*), by their first letters."""
+    found = _one_language(_STEMS)
+    return {stem[:FIELD_STEM]: (stem, language) for stem, language in found.items() if len(stem) >= FIELD_STEM}
+
+
+def _one_language(pattern: re.Pattern[str]) -> dict[str, Language]:
+    concepts = load("lexicon.yaml", dict[str, Any])["concepts"]
+    seen: dict[str, set[str]] = {}
+    for listed in concepts.values():
+        for language, terms in listed.items():
+            for word in pattern.findall(terms):
+                seen.setdefault(fold(word), set()).add(language)
+    own: tuple[Language, ...] = ("es", "it")
+    return {word: language for word, languages in seen.items() for language in own if languages == {language}}
 
 
 def function_words() -> frozenset[str]:
@@ -123,11 +168,15 @@ def scores(text: str, words: Iterable[Word]) -> dict[str, float]:
         for language, weight in entry.items():
             points[language] = points.get(language, 0.0) + weight * times
 
-    weights = _weights()
+    weights, stems = _weights(), _field_stems()
     for word in words:
         entry = weights.get(word.folded)
         if entry:
             add(entry)
+        elif len(word.folded) > FIELD_STEM:
+            stem = stems.get(word.folded[:FIELD_STEM])
+            if stem and word.folded.startswith(stem[0]):
+                add({stem[1]: FIELD})
         for pattern, ending in _ENDINGS:
             if pattern.match(word.folded):
                 add(ending)
@@ -139,17 +188,48 @@ def scores(text: str, words: Iterable[Word]) -> dict[str, float]:
     return points
 
 
+def _only_one_tells(words: tuple[Word, ...], best: str, other: str) -> bool:
+    """True when all words that tell ``best`` from ``other`` say ``best``: near languages share most small words."""
+    entries = [entry for word in words if (entry := _weights().get(word.folded))]
+    speaks_for = sum(entry[best] for entry in entries if best in entry and other not in entry)
+    speaks_against = sum(entry[other] for entry in entries if other in entry and best not in entry)
+    return speaks_for >= WEAK and speaks_against == 0
+
+
+def _begins(words: tuple[Word, ...]) -> str | None:
+    """Language of the first two words that tell one; None when they differ or there are none."""
+    weights = _weights()
+    first: list[str] = []
+    for word in words:
+        entry = weights.get(word.folded)
+        if entry and len(entry) == 1:
+            first += entry
+            if len(first) == 2:
+                break
+    return first[0] if first and len(set(first)) == 1 else None
+
+
 def read_language(text: str, words: tuple[Word, ...], hint: Language | None = None) -> LanguageReading:
     """Language of a cleaned ``text``; ``hint`` (the reader's own setting) decides where the text does not."""
     letters = [char for char in text if char.isalpha()]
     if letters and sum(ord(char) > 0x24F for char in letters) > len(letters) / 2:
         return LanguageReading("en", "und", "words")
-    points = scores(text, words)
+    # A dot before a word is a domain name or a file ending (nvidia.com/gpu).
+    points = scores(text, [word for word in words if text[word.start - 1 : word.start] != "."])
+    pasted = LOG_LINE.search(text) is not None
+    if "en" in points and pasted:
+        points["en"] *= PASTED_ENGLISH
+    elif "en" in points and _begins(words) in ("es", "it"):
+        points["en"] *= QUOTED_ENGLISH
     ranked = sorted(points.items(), key=lambda item: (-item[1], item[0]))
     own: list[tuple[str, float]] = [(name, score) for name, score in ranked if name in LANGUAGES]
     best, score = ranked[0] if ranked else ("", 0.0)
     runner_up = ranked[1][1] if len(ranked) > 1 else 0.0
     if score - runner_up >= CLEAR_LEAD or (score >= CLEAR_LEAD and score >= 1.35 * runner_up):
+        return _reading(best, "words")
+    if pasted and best in ("es", "it") and score >= WEAK:
+        return _reading(best, "words")
+    if len(ranked) > 1 and _only_one_tells(words, best, ranked[1][0]):
         return _reading(best, "words")
     plain = [word for word in words if word.folded.isalpha() and len(word.folded) > 1]
     if len(plain) < 3 and score < CLEAR_LEAD:

@@ -168,9 +168,10 @@ class Lexicon:
     def _correct(self, word: str) -> str:
         if len(word) < MIN_TYPO_LENGTH or len(word) > 30 or word in self._known or not word.isalpha():
             return word
-        if word.startswith(self._prefixes):
-            return word
-        return self._nearest(word)
+        mended = self._nearest(word)
+        # "compartimos" is an ending nobody listed, not a typo: it keeps its stem.
+        stems = tuple(prefix for prefix in self._prefixes if word.startswith(prefix))
+        return mended if not stems or mended.startswith(stems) else word
 
     @lru_cache(maxsize=4096)  # noqa: B019 - one lexicon per process
     def _nearest(self, word: str) -> str:

@@ -8,7 +8,7 @@ sure where it is not.
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,7 @@ from rules.questions import data
 from rules.questions.entities import entities
 from rules.questions.language import LanguageReading, read_language
 from rules.questions.lexicon import lexicon
-from rules.questions.text import Sentence, clean, fold, sentences
+from rules.questions.text import LOG_LINE, Sentence, clean, fold, sentences
 
 SURE = 3.0
 LEAD = 1.0
@@ -26,22 +26,29 @@ LEAD = 1.0
 MAYBE = 2.0
 ALSO = 2.4
 """From this score on a further topic counts as touched."""
+MAX_CUTS = 6
+"""Places tried in a sentence where one question may end and the next begin."""
 LONG_UNIT_WORDS = 45
 LONG_UNIT_FACTOR = 0.6
 """In a long stretch of text concepts meet by chance: there, nothing but several strong rules is sure."""
 
-_LOG_LINE = re.compile(
-    r"traceback \(most recent|\b\w+(?:error|exception): |\b0/\d+ nodes are available|insufficient nvidia\.com/gpu"
-    r"|\b(?:warning|error)\s+\w+\s+\d+[smh]\b|\blevel=(?:error|warn)|nccl (?:warn|info)|\bxid\b|nvrm:|cuda error"
-    r"|unsatisfied condition|failed to initialize nvml|\b\d{4}-\d\d-\d\dt\d\d:\d\d",
+_MEMORY = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)?\s?(?:gi?b|gigas?|giga|gbytes?|g)\b", re.IGNORECASE)
+_CARD_MEMORY = re.compile(
+    r"\b(?:[a-z]{1,3}\d{1,4}[a-z]{0,2})[\s(-]*(?:de |da |con |with )?\d+\s?gi?b?\b", re.IGNORECASE
+)
+_FLEET = re.compile(
+    r"\b(\d{1,4})\s?x?\s?(?:(\d)x\s?)?(?:gpus?\b|(?:nvidia\s)?(?:a100|h100|h200|b200|b300|gb200|mi300x?|l40s)s?\b)",
     re.IGNORECASE,
 )
-_MEMORY = re.compile(r"\b\d+\s?gi?b\b", re.IGNORECASE)
+FLEET_GPUS = 9
+"""So many GPUs stand in more than one node."""
 _CLAUSE = re.compile(
-    r"[,:]\s*|\s+(?:and|also|plus|y|e|ed|además|ademas|inoltre|poi|anche|luego|tambien|también)\s+(?="
+    r"(?:,\s*|\s+)(?:and|also|plus|y|e|ed|además|ademas|inoltre|poi|anche|luego|tambien|también)\s+(?="
     r"(?:also\s+|anche\s+|también\s+|tambien\s+|then\s+)?"
     r"(?:how|what|which|is|are|does|do|can|could|should|where|who|why|when|cuánt\w*|cuant\w*|qué|que|cuál\w*|cual\w*|cómo|como|dónde|donde|"
-    r"quién|quien|puedo|podemos|es|vale|merece|tengo|hay|quant\w*|quale|quali|come|dove|chi|posso|possiamo|conviene|devo|c'è|che|cosa|mi|serve)\b)",
+    r"quién|quien|puedo|podemos|es|vale|merece|tengo|hay|quant\w*|quale|quali|come|dove|chi|posso|possiamo|conviene|devo|c'è|che|cosa|mi|serve)\b)"
+    r"|,\s*(?=(?:how|what|which|is|are|does|do|can|should|where|who|why|cuánt\w*|cuant\w*|qué|cuál\w*|dónde|puedo|podemos|vale|merece"
+    r"|quant\w*|quale|quali|dove|posso|possiamo|conviene)\b)",
     re.IGNORECASE,
 )
 
@@ -131,9 +138,34 @@ COMPUTED = frozenset(
         "parameters_named",
         "memory_named",
         "log_line",
+        "fleet",
     }
 )
 """Concepts that come from exact entities and patterns, not from the lexicon."""
+
+
+class _Compiled(NamedTuple):
+    all: tuple[frozenset[str], ...]
+    order: tuple[tuple[str, ...], ...]
+    none: frozenset[str]
+    weight: float
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> dict[str, tuple[_Compiled, ...]]:
+    """The rules of every label with their groups taken apart."""
+    return {
+        name: tuple(
+            _Compiled(
+                all=tuple(frozenset(group.split("|")) for group in rule.all),
+                order=tuple(tuple(group.split("|")) for group in rule.all),
+                none=frozenset(concept for group in rule.none for concept in group.split("|")),
+                weight=rule.weight,
+            )
+            for rule in label.rules
+        )
+        for name, label in labels().items()
+    }
 
 
 class _Unit(msgspec.Struct):
@@ -150,12 +182,12 @@ def rate(found: Collection[str], words: int) -> list[Score]:
     for name, label in labels().items():
         best = 0.0
         why: list[str] = []
-        for rule in label.rules:
-            if rule.weight <= best or any(concept in found for group in rule.none for concept in group.split("|")):
+        for rule in _compiled()[name]:
+            if rule.weight <= best or not rule.none.isdisjoint(found):
                 continue
-            held = [[concept for concept in group.split("|") if concept in found] for group in rule.all]
-            if all(held):
-                best, why = rule.weight, [concept for group in held for concept in group]
+            if any(group.isdisjoint(found) for group in rule.all):
+                continue
+            best, why = rule.weight, [concept for group in rule.order for concept in group if concept in found]
         if best:
             extra = [concept for concept in label.extra if concept in found]
             score = factor * (best + sum(label.extra[concept] for concept in extra))
@@ -182,10 +214,16 @@ def _unit(text: str, asks: bool) -> _Unit:
             found[concept] = ", ".join(value) if isinstance(value, list) else str(value)
     if "cuda" in corrected:
         found["cuda_named"] = "cuda"
-    for concept, pattern in (("log_line", _LOG_LINE), ("memory_named", _MEMORY)):
-        seen = pattern.search(text)
+    # The memory of a card (A100 80GB) says which card it is, not how much something needs.
+    for concept, seen in (
+        ("log_line", LOG_LINE.search(text)),
+        ("memory_named", _MEMORY.search(_CARD_MEMORY.sub(" ", text))),
+    ):
         if seen:
             found[concept] = seen[0].strip()
+    fleet = _FLEET.search(text)
+    if fleet and int(fleet[1]) * int(fleet[2] or 1) >= FLEET_GPUS:
+        found["fleet"] = fleet[0]
     return _Unit(text, found, len(words), asks)
 
 
@@ -203,7 +241,8 @@ def _labelled(unit: _Unit) -> bool:
 def _clauses(sentence: Sentence) -> list[_Unit]:
     """The clauses of a sentence that are questions of their own, or the sentence as one."""
     whole = _unit(sentence.text, sentence.asks)
-    cuts = [match.start() for match in _CLAUSE.finditer(sentence.text)]
+    cuts = [match.start() for match in _CLAUSE.finditer(sentence.text)] if whole.words <= LONG_UNIT_WORDS else []
+    cuts = cuts[:MAX_CUTS]
     for cut in cuts:
         left, right = _unit(sentence.text[:cut], sentence.asks), _unit(sentence.text[cut:].lstrip(" ,:"), sentence.asks)
         left_best, right_best = _best(left), _best(right)
@@ -240,6 +279,22 @@ def _judge(unit: _Unit) -> Part:
     return Part(unit.text, best, best.score >= SURE and not rivals, rivals, also, matched, tuple(rated))
 
 
+_RELATIVES: tuple[frozenset[str], ...] = (
+    frozenset({"drivers_preinstalled", "gpu_operator", "device_plugin", "driver_cuda_alignment"}),
+    frozenset({"multiple_workloads_per_gpu", "sharing_options"}),
+    frozenset({"single_gpu_worth_it", "why_kubernetes", "managed_vs_own"}),
+    frozenset({"multinode_checklist", "distributed_training", "networking", "storage", "batch_jobs"}),
+)
+"""Topics that people mean as one question when they put only one question mark."""
+
+
+def _related(one: _Unit, other: _Unit) -> bool:
+    if one.asks and other.asks:
+        return False
+    left, right = rate(one.found, one.words), rate(other.found, other.words)
+    return bool(left and right) and any({left[0].label, right[0].label} <= family for family in _RELATIVES)
+
+
 def _units(cleaned: str) -> list[_Unit]:
     """Questions of the message. A sentence that says nothing by itself joins its neighbour: a statement the sentence
     that follows, a question ("what should I check?") the one before."""
@@ -249,7 +304,10 @@ def _units(cleaned: str) -> list[_Unit]:
         unit = _join(waiting, clause) if waiting else clause
         waiting = None
         if _labelled(unit):
-            units.append(unit)
+            if units and _related(units[-1], unit):
+                units[-1] = _join(units[-1], unit)
+            else:
+                units.append(unit)
         elif unit.asks and units and unit.found:
             units[-1] = _join(units[-1], unit)
         else:

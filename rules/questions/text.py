@@ -5,7 +5,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-MAX_CHARACTERS = 6000
+MAX_CHARACTERS = 4000
 """Longer messages are read up to here: a pasted log repeats itself, and reading stays within its time budget."""
 
 _MENTION = re.compile(r"<[@#!][^>|]*(?:\|([^>]*))?>")
@@ -16,6 +16,16 @@ _INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": " ", "´": "'", "“": '"', "”": '"', "«": '"', "»": '"'})
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:'t\b)?")
 _SENTENCE = re.compile(r"[?!;\n]+|\.(?=\s|$)|…")
+
+LOG_LINE = re.compile(
+    r"\bcuda driver version is|driver/library version|could not load nvml|failed to initialize nvml|nvrm:|\bxid\b"
+    r"|cuda error|unsatisfied condition|nccl (?:warn|info)|traceback \(most recent|\b\w+(?:error|exception): "
+    r"|\b\d+/\d+ nodes are available|insufficient nvidia\.com/gpu|didn't trigger scale-up|node\(s\) didn't match"
+    r"|allocate failed|requests too large|tasks in gang unschedulable|multi-attach error|the pod .{0,60}is invalid"
+    r"|\berror \d{3}:|\b(?:warning|error)\s+\w+\s+\d+[smh]\b|\blevel=(?:error|warn)|\b\d{4}-\d\d-\d\dt\d\d:\d\d",
+    re.IGNORECASE,
+)
+"""Where a pasted log line or error message begins."""
 
 
 class Word(NamedTuple):
@@ -49,6 +59,8 @@ def clean(text: str) -> str:
 
 def fold(word: str) -> str:
     """Lower case without accents: what people type on a phone."""
+    if word.isascii():
+        return word.lower()
     decomposed = unicodedata.normalize("NFD", word.lower())
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
