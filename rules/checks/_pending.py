@@ -7,7 +7,7 @@ import msgspec
 
 from rules.checks._kit import names, note
 from rules.checks._scheduler_message import Cause, Reason, read, read_gang, read_refusal
-from rules.checks._scheduling import Fit, Obstacle, fit, selector_of, selects, vendor_of
+from rules.checks._scheduling import Fit, Obstacle, fit, selector_of, vendor_of
 from rules.facts.cluster import ClusterFacts, GpuResource, NodeFacts, PodFacts
 from rules.facts.objects import Event
 from rules.findings import Note
@@ -39,16 +39,22 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     enumerate_nodes: bool = True
 
 
-def diagnose(facts: ClusterFacts, pod: PodFacts) -> Diagnosis:
-    """Why ``pod`` has no node."""
+def diagnose(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...] | None = None) -> Diagnosis:
+    """Why ``pod`` has no node. ``fits`` are :func:`fits_of` the pod, where they are known from one like it."""
     message = _message(facts, pod)
-    verdict = _held_back(pod, message) or _by_nodes(facts, pod, read(message or ""))
+    seen = fits_of(facts, pod) if fits is None else fits
+    verdict = _held_back(pod, message) or _by_nodes(facts, pod, seen, read(message or ""))
     coming, closing = _autoscalers(facts, pod, verdict.cause)
     if coming:
         verdict = msgspec.structs.replace(verdict, cause="scale_up", remedy="scale_up")
     elif verdict.cause == "no_gpu_node" and any(item.key == "autoscaler_blind" for item in closing):
         verdict = msgspec.structs.replace(verdict, remedy="scale_from_zero")
     return msgspec.structs.replace(verdict, closing=tuple(closing), message=message)
+
+
+def fits_of(facts: ClusterFacts, pod: PodFacts) -> tuple[Fit, ...]:
+    """All GPU nodes as the pod sees them."""
+    return tuple(fit(pod, node) for node in facts.gpu_nodes)
 
 
 def _held_back(pod: PodFacts, message: str | None) -> Diagnosis | None:
@@ -70,10 +76,9 @@ def _held_back(pod: PodFacts, message: str | None) -> Diagnosis | None:
     return None
 
 
-def _by_nodes(facts: ClusterFacts, pod: PodFacts, reasons: tuple[Reason, ...]) -> Diagnosis:
-    relevant = [node for node in facts.nodes if node.is_gpu_node]
-    admitted = [node for node in relevant if selects(pod.pod.spec, node.name, node.labels)]
-    judged = tuple(fit(pod, node) for node in admitted or relevant)
+def _by_nodes(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...], reasons: tuple[Reason, ...]) -> Diagnosis:
+    admitted = tuple(item for item in fits if Obstacle.SELECTOR not in item.obstacles)
+    judged = admitted or fits
     fewest = min((len(item.obstacles) for item in judged), default=0)
     nearest = tuple(item for item in judged if len(item.obstacles) == fewest)
     absent = [reason.subject for reason in reasons if reason.cause == Cause.CLAIM_MISSING and reason.subject]
@@ -92,8 +97,8 @@ def _by_nodes(facts: ClusterFacts, pod: PodFacts, reasons: tuple[Reason, ...]) -
         return Diagnosis(cause="selector", remedy="selector", judged=judged, nearest=nearest)
     kinds = {kind for item in nearest for kind in item.obstacles}
     cause = next(iter(kinds)).value if len(kinds) == 1 else "mixed"
-    outside = [node for node in relevant if fit(pod, node).obstacles == {Obstacle.SELECTOR}]
-    opening = note("free_elsewhere", at=names(node.ref for node in outside), selector=selector_of(pod))
+    outside = [item.node.ref for item in fits if item.obstacles == {Obstacle.SELECTOR}]
+    opening = note("free_elsewhere", at=names(outside), selector=selector_of(pod))
     return Diagnosis(cause=cause, remedy=cause, judged=judged, nearest=nearest, opening=opening if outside else None)
 
 

@@ -25,13 +25,14 @@ Seeds: S4, S19
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 from rules.checks._components import last_words
 from rules.checks._kit import age, found, names, note, of, owner_of, short
+from rules.compat import Verdict, image_cuda
 from rules.compat import check as judge
-from rules.compat import image_cuda
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.facts.objects import Container, ContainerStatus
@@ -78,25 +79,29 @@ class Witness(NamedTuple):
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per owner, image, driver and GPU."""
     cases: dict[Case, list[Witness]] = {}
+    judged = cache(judge)
     for node in facts.nodes:
         if node.driver_version is None:
             continue
         for pod in node.gpu_pods:
             yield pod.ref
             for container in _gpu_containers(pod):
-                _judge(facts, cases, node, pod, container)
+                shown = _judge(facts, judged, node, pod, container)
+                if shown is not None:
+                    cases.setdefault(shown[0], []).append(shown[1])
     for case, witnesses in sorted(cases.items(), key=lambda item: tuple(map(str, item[0]))):
         yield witnesses[0].pod.ref
         yield _finding(facts, case, witnesses)
 
 
 def _judge(
-    facts: ClusterFacts, cases: dict[Case, list[Witness]], node: NodeFacts, pod: PodFacts, container: Container
-) -> None:
+    facts: ClusterFacts, judged: Callable[..., Verdict], node: NodeFacts, pod: PodFacts, container: Container
+) -> tuple[Case, Witness] | None:
+    """The case that a container belongs to; None when there is nothing to say of it."""
     tagged = image_cuda(container.image) if container.image else None
     stated = None if tagged and (tagged.cuda or tagged.rocm) else _stated_cuda(container)
     cuda = (tagged.cuda if tagged else None) or stated
-    verdict = judge(
+    verdict = judged(
         driver=node.driver_version,
         cuda=stated,
         image=container.image,
@@ -109,9 +114,9 @@ def _judge(
     if form == "ok_minor_compat" and _suspicious(witness, cuda, node.cuda_ceiling):
         form = "minor_suspect"
     elif form not in _FORMS:
-        return
+        return None
     if form == "needs_forward_compat" and verdict.image and verdict.image.compat and witness.state != "crashing":
-        return
+        return None
     software = f"CUDA {cuda}" if cuda else f"ROCm {tagged.rocm}" if tagged and tagged.rocm else "CUDA"
     case = Case(
         owner=owner_of(pod),
@@ -124,7 +129,7 @@ def _judge(
         min_driver=verdict.min_driver,
         source=verdict.reasons[0].source,
     )
-    cases.setdefault(case, []).append(witness)
+    return case, witness
 
 
 def _compute_capability(node: NodeFacts) -> str | None:

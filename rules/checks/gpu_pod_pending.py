@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from rules.checks._kit import age, found, holders, names, note, of, owner_of, seconds, short, tolerations
-from rules.checks._pending import Diagnosis, diagnose
+from rules.checks._pending import Diagnosis, diagnose, fits_of
 from rules.checks._scheduling import Fit, Obstacle, demands, free, selector_of
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, PodFacts
@@ -53,10 +53,14 @@ class Queue(NamedTuple):
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per owner and demand."""
+    seen: dict[str, tuple[Fit, ...]] = {}
     for queue in _queues(facts, policy):
         first = queue.pods[0]
         yield first.ref
-        diagnosis = diagnose(facts, first)
+        demand = demands(first)
+        if demand not in seen:
+            seen[demand] = fits_of(facts, first)
+        diagnosis = diagnose(facts, first, seen[demand])
         refs = [pod.ref for pod in queue.pods]
         near = [item.node.ref for item in diagnosis.nearest[:_SHOWN_NODES]]
         spare = _spare(facts, first)
@@ -100,19 +104,19 @@ def _queues(facts: ClusterFacts, policy: Policy) -> list[Queue]:
 
 def _spare(facts: ClusterFacts, pod: PodFacts) -> list[int] | None:
     """Free units of the first resource that the pod asks for, or free devices of DRA, per node in service; None where
-    ResourceSlices were not read."""
+    that cannot be counted."""
     in_service = [node for node in facts.nodes if node.ready and not node.unschedulable]
     wanted = next(iter(pod.gpu_requests), None)
     if wanted is not None:
         return [free(node, wanted) for node in in_service]
-    if not facts.knows("ResourceSlice"):
+    if pod.other_gpu_claim != "dra-claim" or not facts.knows("ResourceSlice"):
         return None
     return [sum(item.free or 0 for item in node.resources if item.origin == "dra") for node in in_service]
 
 
 def _asked(pod: PodFacts) -> list[str]:
     asked = [f"{name}={amount}" for name, amount in sorted(pod.gpu_requests.items())]
-    return asked or ["ResourceClaim (DRA)"]
+    return asked or ["ResourceClaim (DRA)" if pod.other_gpu_claim == "dra-claim" else pod.other_gpu_claim or "GPU"]
 
 
 def _holders(diagnosis: Diagnosis) -> list[str]:

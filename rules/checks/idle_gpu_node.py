@@ -54,9 +54,8 @@ _REMEDY_BY_PROVIDER = {
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per idle node."""
-    queue = facts.pending_gpu_pods
     alike: dict[str, list[PodFacts]] = {}
-    for pod in queue:
+    for pod in facts.pending_gpu_pods:
         alike.setdefault(demands(pod), []).append(pod)
     nominated = {pod.pod.status.nominatedNodeName for pod in facts.pods if pod.pod.status}
     for node in facts.gpu_nodes:
@@ -78,7 +77,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             node.ref,
             remedy="pending" if fitting else _remedy(node),
             cost=cost,
-            notes=_notes(node, cost, queue, fitting, released),
+            notes=_notes(node, cost, alike, fitting, released),
             node=node.name,
             idle=seconds(idle, "pod status" if released else "metadata.creationTimestamp"),
             idle_since=moment(since),
@@ -94,16 +93,16 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
 
 
 def _notes(
-    node: NodeFacts, cost: Cost | None, queue: tuple[PodFacts, ...], fitting: list[PodFacts], released: bool
+    node: NodeFacts, cost: Cost | None, alike: dict[str, list[PodFacts]], fitting: list[PodFacts], released: bool
 ) -> Iterator[Note]:
     yield note("since_release" if released else "since_creation")
     yield cost_note(cost)
     if fitting:
         yield note("pending_fits", waiting=names(pod.ref for pod in fitting))
-    elif queue:
-        fits = [fit(pod, node) for pod in {demands(pod): pod for pod in queue}.values()]
-        obstacles = sorted({str(kind) for item in fits for kind in item.obstacles})
-        yield note("pending_elsewhere", waiting=names(pod.ref for pod in queue), obstacles=obstacles)
+    elif alike:
+        obstacles = sorted({str(kind) for pods in alike.values() for kind in fit(pods[0], node).obstacles})
+        waiting = names(pod.ref for pods in alike.values() for pod in pods)
+        yield note("pending_elsewhere", waiting=waiting, obstacles=obstacles)
     if node.unschedulable:
         yield note("cordoned")
     cpu_pods = _cpu_pods(node)

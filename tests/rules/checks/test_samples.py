@@ -4,15 +4,19 @@ The tables were written by hand after reading each cluster; they name every obje
 complete, every one that it must not.
 """
 
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from rules.checks import RULES
+from rules.engine import evaluate
 from rules.facts.cluster import ClusterFacts
 from rules.findings import Finding, Report, Severity
 from rules.language import LANGUAGES
+from rules.policy import Policy
 from rules.words import render
 from tests.rules.checks.kit import DATA, keys, sample
 from tests.rules.checks.test_rule_files import check_rendering
@@ -147,8 +151,11 @@ def test_the_same_snapshot_gives_the_same_bytes(name: str) -> None:
 
 @each_sample
 def test_fingerprints_are_unique_and_survive_an_hour(name: str) -> None:
-    marks = [item.fingerprint for item in audited(name)[1].findings]
+    facts, report = audited(name)
+    marks = [item.fingerprint for item in report.findings]
     assert len(set(marks)) == len(marks)
+    later = msgspec.structs.replace(facts, observed_at=facts.observed_at + timedelta(hours=1))
+    assert set(marks) <= {item.fingerprint for item in evaluate(later, Policy(), RULES).findings}
 
 
 def test_an_idle_node_has_its_price_and_names_the_pods_that_keep_it() -> None:
