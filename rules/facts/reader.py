@@ -213,7 +213,7 @@ class SnapshotReader:
             return self._wrong(error, self._document(""))
         at = AT_BYTE.search(message)
         if at is not None:
-            offset = min(start + max(int(at[1]) - 1, 0), len(self._data))
+            offset = min(start + int(at[1]), len(self._data))
         else:
             offset = len(self._data)
             try:

@@ -64,7 +64,7 @@ def _documents(parser: Any, max_nesting: int) -> Iterator[tuple[Tree, int]]:
         if isinstance(event, yaml.StreamEndEvent):
             return
         if isinstance(event, yaml.DocumentStartEvent):
-            line = event.start_mark.line + 1
+            line = _line(event)
         elif not isinstance(event, yaml.StreamStartEvent | yaml.DocumentEndEvent):
             yield _node(parser, event, max_nesting), line
 
@@ -110,8 +110,12 @@ def _add(container: Any, keys: list[str | None], value: Any, event: Any) -> None
         keys[-1] = None
 
 
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1
+
+
 def _at(event: Any, problem: str) -> YamlInvalid:
-    return YamlInvalid(event.start_mark.line + 1, event.start_mark.column + 1, problem)
+    return YamlInvalid(_line(event), event.start_mark.column + 1, problem)
 
 
 def convert(tree: Tree, target: Any) -> Any:
