@@ -73,10 +73,12 @@ def run(args: argparse.Namespace) -> int:
     import asyncio
 
     from rules.checks import RULES
+    from service.cli.logs import configure
     from service.cli.targets import targets
-    from service.settings import check_rules, load
+    from service.settings import LogSettings, check_rules, load
 
     settings = load(args.config, os.environ)
+    configure(LogSettings(level="warning", format=settings.log.format))
     check_rules(settings, [rule.id for rule in RULES])
     chosen = targets(args, settings, os.environ)
     outcomes = asyncio.run(_audit_all(chosen, settings))

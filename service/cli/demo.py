@@ -18,7 +18,7 @@ Ask, in English, Spanish or Italian:
   curl -s {base}/v1/ask -d '{{"text": "¿Puedo ejecutar más de una carga por GPU?"}}'
   curl -s {base}/v1/ask -d '{{"text": "Posso eseguire più di un carico di lavoro per GPU?"}}'
 or on the command line:
-  gpu-advisor ask "which GPU nodes are idle?"
+  gpu-advisor ask "Is Kubernetes worth it for a single GPU?"
 
 Look:
   {base}/v1/findings?state=open          what is wrong now (add &lang=es or &lang=it)

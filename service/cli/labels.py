@@ -21,9 +21,9 @@ NO_FINDINGS = Text(
 ONE_FINDING = Text("1 finding", "1 hallazgo", "1 problema")
 FINDINGS = Text("{n} findings", "{n} hallazgos", "{n} problemi")
 IDLE_COST = Text(
-    "Findings with a known price cost {hour}, {so_far} so far",
-    "Los hallazgos con precio conocido cuestan {hour}, {so_far} hasta ahora",
-    "I problemi con prezzo noto costano {hour}, finora {so_far}",
+    "Findings with a known price cost {hour}, up to {so_far} so far",
+    "Los hallazgos con precio conocido cuestan {hour}, como máximo {so_far} hasta ahora",
+    "I problemi con prezzo noto costano {hour}, finora al massimo {so_far}",
 )
 UNPRICED = Text(
     "no price is known for {n} more", "de {n} más no se conoce el precio", "di altri {n} il prezzo non è noto"
@@ -33,7 +33,7 @@ EVIDENCE = Text("Evidence", "Datos", "Dati")
 COST = Text("Cost", "Coste", "Costo")
 REMEDY = Text("Fix", "Solución", "Rimedio")
 RULE = Text("Rule", "Regla", "Regola")
-SO_FAR = Text("{money} so far", "{money} hasta ahora", "{money} finora")
+SO_FAR = Text("up to {money} so far", "como máximo {money} hasta ahora", "finora al massimo {money}")
 BASIS = {
     "contract": Text("contract price", "precio de contrato", "prezzo di contratto"),
     "list": Text("list price", "precio de lista", "prezzo di listino"),

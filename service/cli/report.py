@@ -81,7 +81,7 @@ def _finding_lines(finding: Finding, language: Language, style: Style, columns: 
         shown = [str(ref) for ref in finding.objects[:_OBJECTS_SHOWN]]
         left = len(finding.objects) - _OBJECTS_SHOWN
         rows.append((labels.OBJECTS.in_(language), [*shown, f"+{left}"] if left > 0 else shown))
-    if finding.cost is not None:
+    if finding.cost is not None and words.format_money(finding.cost.usd_hour, language) not in said.detail:
         rows.append((labels.COST.in_(language), [cost_text(finding.cost, language)]))
     rows.append((labels.RULE.in_(language), [style.faint(f"{finding.rule} · {finding.fingerprint}")]))
     margin = max(len(label) for label, _ in rows) + 2

@@ -10,13 +10,13 @@ import structlog
 import uvicorn
 from litestar import Litestar
 
-from rules.errors import InputInvalid
+from rules.errors import AdvisorError, InputInvalid
 from service.app import build
 from service.cli.exits import Exit
 from service.cli.logs import configure
 from service.settings import Settings
 
-ANSWER_SECONDS = 10
+ANSWER_SECONDS = 5
 """How long requests that are being answered may take once the service is told to stop."""
 
 Started = Callable[[str, Litestar], Coroutine[None, None, None]]
@@ -55,12 +55,25 @@ def serve(
         AdvisorError: what the start failed on, for example the database.
     """
     configure(settings.log)
-    app = build(settings)
-    listener = listen(settings.host, settings.port)
-    try:
-        return asyncio.run(_serve(app, listener, started))
-    except asyncio.CancelledError:
-        return Exit.INTERRUPTED
+    settings.check_binding()
+    with listen(settings.host, settings.port) as listener:
+        app = build(settings)
+        try:
+            return asyncio.run(_serve(app, listener, started))
+        except asyncio.CancelledError:
+            return Exit.INTERRUPTED
+        except BaseExceptionGroup as group:
+            # Litestar runs the application inside a task group, which wraps what the start failed on.
+            raise _cause(group) from group
+
+
+def _cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error of ours in ``group``, else the group itself."""
+    ours = group.subgroup(AdvisorError)
+    if ours is None:
+        return group
+    first = ours.exceptions[0]
+    return _cause(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -69,6 +82,7 @@ def listen(host: str, port: int) -> socket.socket:
     Raises:
         AddressUnusable: says why and what to do.
     """
+    listener: socket.socket | None = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, socket.SOCK_STREAM)
@@ -76,6 +90,8 @@ def listen(host: str, port: int) -> socket.socket:
         listener.bind(address)
         listener.listen(1024)
     except OSError as error:
+        if listener is not None:
+            listener.close()
         problem = (
             f"cannot serve on {host} port {port}: {error.strerror or error}. "
             "Choose another port with --port (0 takes a free one), or stop what listens there."

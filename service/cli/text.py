@@ -5,6 +5,9 @@ import shutil
 import textwrap
 from collections.abc import Iterator
 
+_TIED = "\x00"
+"""Stands for a space at which a line must not be broken."""
+
 
 def width() -> int:
     """Columns to fill: those of the terminal, between 60 and 110; 100 in pipes."""
@@ -17,7 +20,11 @@ def plain(markdown: str) -> str:
 
 
 def wrapped(markdown: str, columns: int, indent: str = "") -> Iterator[str]:
-    """Paragraphs wrapped to ``columns``; fenced blocks and lines that begin with spaces are left as they are."""
+    """Paragraphs wrapped to ``columns``.
+
+    What is to be typed is never broken: inline code stays on one line, fenced blocks and lines that begin with spaces
+    stay as they are.
+    """
     fenced = False
     for line in markdown.splitlines():
         if line.lstrip().startswith("```"):
@@ -27,11 +34,13 @@ def wrapped(markdown: str, columns: int, indent: str = "") -> Iterator[str]:
             yield f"{indent}{line}" if line.strip() else ""
             continue
         bullet = re.match(r"(?:[-*]|\d+\.) ", line)
-        yield from textwrap.wrap(
-            plain(line),
+        kept = re.sub(r"`[^`]+`", lambda code: code[0].replace(" ", _TIED), plain(line))
+        lines = textwrap.wrap(
+            kept,
             width=columns,
             initial_indent=indent,
             subsequent_indent=indent + " " * (bullet.end() if bullet else 0),
             break_long_words=False,
             break_on_hyphens=False,
         )
+        yield from (wrapped_line.replace(_TIED, " ") for wrapped_line in lines)

@@ -130,6 +130,13 @@ async def test_slack_needs_its_signature_and_neither_token_nor_host() -> None:
             assert "abc" in signed.text
 
 
+async def test_socket_mode_needs_no_route_and_does_not_wait_for_slack() -> None:
+    slack = SlackSettings(bot_token="xoxb-1", app_token="xapp-1", base_url="http://127.0.0.1:1/")
+    async with asyncio.timeout(20), serving(Settings(slack=slack), DoubleAdvisor()) as client:
+        assert (await client.get("/health/live")).status_code == 200
+        assert (await client.post("/slack/events", content=b"{}")).status_code == 404
+
+
 async def test_without_slack_there_is_no_slack_route(client: httpx.AsyncClient) -> None:
     assert (await client.post("/slack/events", content=b"{}")).status_code == 404
 

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "service/samples"
@@ -38,13 +37,12 @@ class Cli:
             check=False,
         )
 
-    def start(self, *arguments: str | Path, **options: Any) -> "subprocess.Popen[bytes]":
+    def start(self, *arguments: str | Path, **env: str) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
             [*COMMAND, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=self.home,
-            env=environment(self.home),
-            **options,
+            env=environment(self.home, **env),
         )

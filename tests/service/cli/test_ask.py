@@ -192,5 +192,15 @@ def test_answering_imports_nothing_heavy(cli: Cli) -> None:
     assert done.returncode == 0
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert "rules.questions" in imported
-    heavy = {"kubernetes", "litestar", "slack_bolt", "sqlalchemy", "sqlmodel", "lingua", "aiohttp", "structlog", "babel"}
+    heavy = {
+        "kubernetes",
+        "litestar",
+        "slack_bolt",
+        "sqlalchemy",
+        "sqlmodel",
+        "lingua",
+        "aiohttp",
+        "structlog",
+        "babel",
+    }
     assert not heavy & imported

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_colour_is_for_terminals_and_can_be_switched_off(
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "w") as terminal, os.fdopen(ours):
         assert (Style(terminal).severity(Severity.HIGH, "x") != "x") is coloured
-    with open(os.devnull, "w") as file:
+    with Path(os.devnull).open("w") as file:
         assert Style(file).severity(Severity.HIGH, "x") == "x"
 
 
