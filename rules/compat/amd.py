@@ -6,6 +6,8 @@ driver and user space decides; what it does not list is unknown, and newer than 
 
 from collections.abc import Iterable
 
+import msgspec
+
 from rules.compat import data
 from rules.compat.data import RocmRow
 from rules.compat.gpus import Gpu
@@ -14,6 +16,7 @@ from rules.compat.versions import Toolkit, key, line, line_text
 from rules.compat.words import Reason, say
 
 _LAST_MINOR = 99
+_ONE_YEAR_PROMISE_FROM = (6, 4)
 
 
 def judge(driver: str | None, rocm: Toolkit | None, gpu: Gpu | None, open_facts: Iterable[Reason]) -> Outcome:
@@ -50,10 +53,11 @@ def _judge(driver: str | None, version: str | None, gpu: Gpu | None, open_facts:
     row, module = row_of(driver)
     notes: list[Reason] = []
     if row is not None and module is not None:
-        notes.append(say("rocm_module_mapped", row, module=module, driver=row.driver))
+        mapped = say("rocm_module_mapped", module=module, driver=row.driver)
+        notes.append(msgspec.structs.replace(mapped, source=row.modules_source, as_of=row.as_of))
     release = row.driver if row is not None else driver
     verdict, reason = _by_row(row, release, version)
-    if verdict != "ok":
+    if verdict != "ok" and line(version) >= _ONE_YEAR_PROMISE_FROM:
         notes.append(say("rocm_one_year_promise", data.statement("from_6_4")))
     return Outcome(verdict, (reason, *notes), judged_driver=release)
 

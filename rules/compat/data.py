@@ -247,7 +247,7 @@ class ImageFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PublishedRequirement(Row, frozen=True, kw_only=True):
-    """``NVIDIA_REQUIRE_CUDA`` as official images of this CUDA version publish it; ``variant`` where there are several."""
+    """``NVIDIA_REQUIRE_CUDA`` as official images of a CUDA version publish it; ``variant`` where there are several."""
 
     cuda: str
     value: str
@@ -264,12 +264,14 @@ class RocmRow(Row, frozen=True, kw_only=True):
     """ROCm user-space lines that AMD lists for a driver line; None: not read.
 
     Attributes:
-        modules: kernel module versions that this driver carries.
+        modules: kernel module versions that this driver carries, as ``modules_source`` shows. A node's label has the
+            module version, the matrix the release.
     """
 
     driver: str
     user_space: tuple[str, ...] | None = None
     modules: tuple[str, ...] = ()
+    modules_source: str | None = None
 
 
 class RocmFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,12 +2,12 @@
 
 Names come from GPU Feature Discovery (``NVIDIA-A100-SXM4-80GB-MIG-1g.5gb-SHARED``), nvidia-smi, providers' node labels
 (``nvidia-tesla-a100``, ``nvidia-h100-mega-80gb``), AMD's node labeller (``AMD_Instinct_MI300X_OAM``), instance types
-and chat (``4090``, ``8x h100``). A name that is not known as a whole is not recognised: A10 is not A100, L4 is not L40S.
+and chat (``4090``, ``8x h100``). A name that is not known as a whole is not recognised: A10 is not A100.
 """
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import msgspec
@@ -79,6 +79,7 @@ _FORMS = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=1024)
 def recognise(name: str | None) -> Gpu | None:
     """The GPU that ``name`` means; None when it is empty or not known."""
     text = (name or "").strip()

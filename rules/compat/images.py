@@ -6,7 +6,7 @@ repository that is not known tells nothing, and then the answer is unknown, neve
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import msgspec
@@ -25,9 +25,9 @@ class ImageCuda(msgspec.Struct, frozen=True, kw_only=True):
         cuda, rocm: version as exact as it is known (``12.4.1``, ``12.4``, ``12``); None: not known.
         family: the family of images whose tag grammar was used.
         how: how it was found: ``config``, ``tag`` (a number in the tag or name), ``month`` (NGC month table),
-            ``version`` (table of product versions), ``exception`` (a tag known to be wrong), ``word`` (only the platform is named);
-            or why it was not: ``no-tag``, ``moving-tag``, ``digest-only``, ``not-in-table``, ``not-in-tag``,
-            ``contradictory``, ``unknown-repository``, ``unreadable``.
+            ``version`` (table of product versions), ``exception`` (a tag known to be wrong), ``word`` (only
+            the platform is named); or why it was not: ``no-tag``, ``moving-tag``, ``digest-only``, ``not-in-table``,
+            ``not-in-tag``, ``contradictory``, ``unknown-repository``, ``unreadable``.
         platform: ``cuda``, ``rocm``, ``cpu`` and ``none`` (no GPU software), ``jetson``, ``other`` (another maker's
             accelerator), ``unknown``.
         precision: how much of the version is known; None without a version.
@@ -101,6 +101,7 @@ def parse(ref: str | None) -> Reference | None:
     return Reference(host, path.lower(), tag or None, digest or None)
 
 
+@lru_cache(maxsize=4096)
 def image_cuda(ref: str | None) -> ImageCuda:
     """What ``ref`` tells about the CUDA or ROCm of the image; never raises."""
     parsed = parse(ref)

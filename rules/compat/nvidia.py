@@ -12,7 +12,7 @@ import msgspec
 from rules.compat import data
 from rules.compat.data import BranchRow, ForwardRow, KernelRow, ToolkitRow
 from rules.compat.gpus import Gpu
-from rules.compat.versions import Key, Toolkit, is_branch, key, line, line_text, major
+from rules.compat.versions import Toolkit, is_branch, key, line, line_text, major
 from rules.compat.words import Reason, say
 
 VerdictName = Literal["ok", "ok_minor_compat", "needs_forward_compat", "driver_too_old", "arch_unsupported", "unknown"]
@@ -35,9 +35,14 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 @cache
-def toolkits() -> tuple[tuple[Key, ToolkitRow], ...]:
+def toolkits() -> tuple[ToolkitRow, ...]:
     """All toolkit releases, oldest first."""
-    return tuple(sorted(((key(row.version), row) for row in data.cuda().toolkits), key=lambda pair: pair[0]))
+    return tuple(sorted(data.cuda().toolkits, key=lambda row: key(row.version)))
+
+
+@cache
+def _of_line(wanted: tuple[int, int]) -> tuple[ToolkitRow, ...]:
+    return tuple(row for row in toolkits() if line(row.version) == wanted)
 
 
 @cache
@@ -66,15 +71,15 @@ def branch_reporting(cuda: str) -> BranchRow | None:
 
 def first_of_line(version: str) -> str:
     """The first release of the line of a two-part version; the version itself when the line has no row."""
-    rows = [row for _, row in toolkits() if line(row.version) == line(version)]
+    rows = _of_line(line(version))
     return rows[0].version if rows else version
 
 
 def own_minimum(version: str) -> ToolkitRow | None:
     """The row with the toolkit's own minimum: its update's, else that of the next lower update of the same line."""
-    by_build = next((row for _, row in toolkits() if version in row.builds), None)
+    by_build = next((row for row in _of_line(line(version)) if version in row.builds), None)
     wanted = key(by_build.version if by_build else version)
-    rows = [row for at, row in toolkits() if line(row.version) == line(version) and at <= wanted and row.driver]
+    rows = [row for row in _of_line(line(version)) if key(row.version) <= wanted and row.driver]
     return rows[-1] if rows else None
 
 
@@ -85,7 +90,7 @@ def branch_driver(driver: str) -> str:
     row = branch(int(driver))
     if row is None or row.first_toolkit is None:
         return driver
-    paired = (other.driver for _, other in toolkits() if line(other.version) == line(row.first_toolkit))
+    paired = (other.driver for other in _of_line(line(row.first_toolkit)))
     return next((number for number in paired if number), driver)
 
 
@@ -127,7 +132,7 @@ def _judge_major(
     driver: str | None, toolkit: Toolkit, gpu: Gpu | None, kernels: KernelRow | None, open_facts: tuple[Reason, ...]
 ) -> Outcome:
     """Only the family is known: the first and the newest toolkit of it must agree."""
-    family = [row.version for _, row in toolkits() if major(row.version) == major(toolkit.version)]
+    family = [row.version for row in toolkits() if major(row.version) == major(toolkit.version)]
     first, newest = (family[0], family[-1]) if family else (f"{toolkit.version}.0", f"{toolkit.version}.99")
     low = _judge_exact(driver, first, gpu, kernels, open_facts)
     high = _judge_exact(driver, newest, gpu, kernels, open_facts)

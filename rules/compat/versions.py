@@ -5,6 +5,7 @@ than 535.104.05. Nothing here raises on any text: what cannot be read is None.
 """
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -38,6 +39,7 @@ class Toolkit(msgspec.Struct, frozen=True):
     precision: Precision
 
 
+@lru_cache(maxsize=4096)
 def key(version: str) -> Key:
     """Sort key of a dotted number; trailing zeros do not count. Empty for a text that is not a dotted number."""
     if not _DIGITS.match(version):
