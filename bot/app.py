@@ -136,7 +136,7 @@ async def _remember_bot_user(
     context: AsyncBoltContext,
     next: Callable[[], Awaitable[None]],  # noqa: A002 - Bolt's name
 ) -> None:
-    authorizations = body.get("authorizations")
+    authorizations = body.get("authorizations")  # who of the app is meant; events carry it
     if isinstance(authorizations, list):
         ours = [item for item in authorizations if isinstance(item, dict) and item.get("is_bot")]
         context["gpu_advisor_bot_user"] = ours[0].get("user_id") if ours else None

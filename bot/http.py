@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from slack_bolt.async_app import AsyncBoltRequest
+from slack_sdk.signature import SignatureVerifier
 
 from bot.app import BotApp
 from bot.settings import SlackSettingsInvalid
@@ -39,15 +40,17 @@ def events_endpoint(app: BotApp) -> Endpoint:
         async def slack_events(scope: Scope, receive: Receive, send: Send) -> None:
             await endpoint(scope, receive, send)
 
-    Exempt the path from the service's own authentication and CSRF protection: Slack signs each request, and Bolt checks
-    the signature and its age (401 otherwise). Other methods than POST get 405, bodies over 1 MiB 413. When the service
-    stops, ``await app.drain(10)``.
+    Exempt the path from the service's own authentication and CSRF protection: Slack signs each request, and nothing is
+    read before its signature and age are checked (401). Other methods than POST get 405, bodies over 1 MiB 413. When
+    the service stops, ``await app.drain(10)``.
 
     Raises:
         SlackSettingsInvalid: there is no signing secret; without it anybody could pose as Slack.
     """
     if not app.settings.signing_secret:
         raise SlackSettingsInvalid("signing_secret", "the HTTP endpoint needs it to tell Slack from others")
+
+    verifier = SignatureVerifier(app.settings.signing_secret)
 
     async def endpoint(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,24 +59,37 @@ def events_endpoint(app: BotApp) -> Endpoint:
             await _answer(send, 405, {"allow": ["POST"]}, "")
             return
         try:
-            body = (await _body(receive)).decode()
+            body = await _body(receive)
         except _Disconnected:
             return
         except _TooLarge:
             await _answer(send, 413, {}, "")
             return
-        except UnicodeDecodeError:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        # Bolt checks this too, but reads the body first, and anybody can send a body that cannot be read
+        if not _signed(verifier, body, headers):
+            log.warning("a request to the Slack endpoint was refused: its signature is wrong or too old")
+            await _answer(send, 401, {"content-type": ["application/json"]}, '{"error": "invalid request"}')
+            return
+        query = scope.get("query_string", b"").decode("latin-1")
+        try:
+            request = AsyncBoltRequest(body=body.decode(), query=query, headers=headers)
+            response = await app.async_dispatch(request)
+        except (ValueError, TypeError, AttributeError):
+            log.exception("a signed request of Slack could not be read")
             await _answer(send, 400, {}, "")
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        query = scope.get("query_string", b"").decode("latin-1")
-        response = await app.async_dispatch(AsyncBoltRequest(body=body, query=query, headers=headers))
-        text = response.body
-        if response.status == 401:
-            log.warning("a request to the Slack endpoint was refused: its signature is wrong or too old")
-        await _answer(send, response.status, dict(response.headers), text)
+        await _answer(send, response.status, dict(response.headers), response.body)
 
     return endpoint
+
+
+def _signed(verifier: SignatureVerifier, body: bytes, headers: dict[str, str]) -> bool:
+    try:
+        return verifier.is_valid_request(body, headers)
+    except (ValueError, TypeError):
+        # a time stamp that is no number, a signature that is not ASCII, a body that is not UTF-8
+        return False
 
 
 async def _body(receive: Receive) -> bytes:

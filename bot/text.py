@@ -19,7 +19,8 @@ def question(text: str) -> str:
     """What a person asked, as plain text.
 
     Mentions of users go, channels and links become what is seen on the screen, entities become characters, emphasis and
-    code marks go while their content stays as it is; lines are kept, since pasted logs have them.
+    code marks go while their content stays as it is; lines are kept, and within code blocks also their indentation,
+    since pasted logs and manifests need them.
     """
     parts: list[str] = []
     end = 0
@@ -27,13 +28,13 @@ def question(text: str) -> str:
         parts.extend((_prose(text[end : code.start()]), _code(code.group())))
         end = code.end()
     parts.append(_prose(text[end:]))
-    lines = ("".join(parts)).translate(CONTROL).split("\n")
-    return "\n".join(re.sub(r"[ \t]{2,}", " ", line).strip() for line in lines).strip()
+    return re.sub(r"\n{3,}", "\n\n", "".join(parts).translate(CONTROL)).strip()
 
 
 def _prose(text: str) -> str:
     text = EMPHASIS.sub(r"\2", EMPHASIS.sub(r"\2", MARKUP.sub(_seen, text)))
-    return unescape(EMOJI.sub("", text)).translate(TYPOGRAPHIC)
+    text = unescape(EMOJI.sub("", text)).translate(TYPOGRAPHIC)
+    return re.sub(r" *\n *", "\n", re.sub(r"[ \t]+", " ", text))
 
 
 def _code(text: str) -> str:

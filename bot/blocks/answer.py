@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from bot.blocks.markup import Piece, inline, pack, pieces
+from bot.blocks.markup import PIECE, Piece, inline, pack, pieces
 from bot.blocks.message import Block, Message, code, context, message, section
 from bot.port import ClusterHealth
-from bot.text import fit
+from bot.text import fit, size
 from bot.words import words
 from rules.answers import Answer
 from rules.findings import Evidence
@@ -32,7 +32,7 @@ def answer_message(answer: Answer) -> Message:
     parts = _with_verdict(answer, parts)
     texts, left_out = pack(parts, TEXT)
     if not texts:
-        texts = [fit(answer.text, 2900) or "…"]
+        texts = ["…"]
     blocks: list[Block] = [section(text) for text in texts]
     fallback = list(texts)
     if left_out:
@@ -60,7 +60,7 @@ def _with_verdict(answer: Answer, parts: list[Piece]) -> list[Piece]:
     if answer.verdict == "unknown" or re.match(rf"\W*{re.escape(word)}(?=[\s,.:;*!]|$)", first, re.IGNORECASE):
         return parts
     joined = f"*{word}.* {first}"
-    if first.startswith(("```", "•", "◦", ">")) or len(joined) > 2900:
+    if first.startswith(("```", "•", "◦", ">")) or size(joined) > PIECE:
         return [Piece(f"*{word}.*"), *parts]
     return [Piece(joined), *parts[1:]]
 
@@ -70,7 +70,7 @@ def _small_print(title: str, lines: Sequence[str], total: int, language: Languag
     kept: list[str] = []
     room = SMALL_PRINT
     for line in lines:
-        room -= len(line) + 3
+        room -= size(line) + 3
         if room < 0:
             break
         kept.append(line)
@@ -121,5 +121,7 @@ def _cluster(cluster: ClusterHealth, language: Language) -> str:
 
 def sentence(text: str) -> Message:
     """A single sentence of the bot; ``text`` is Markdown."""
-    line = inline(" ".join(text.split()))
-    return message(line, [section(line[:2900] if len(line) <= 2900 else fit(text, 2900))])
+    line = inline(" ".join(text.split())).strip() or "…"
+    if size(line) > PIECE:
+        line = fit(" ".join(text.split()), PIECE)
+    return message(line, [section(line)])

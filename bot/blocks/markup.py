@@ -19,7 +19,7 @@ TABLE_WIDTH = 64
 _INLINE = re.compile(
     r"`(?P<code>[^`]+)`"
     r"|\*\*(?P<bold>(?=\S)(?:[^*]|\*(?!\*))+?(?<=\S))\*\*"
-    r"|\[(?P<label>[^\]\n]+)\]\((?P<url>https?://[^\s()<>]+)\)"
+    r"|\[(?P<label>[^\[\]\n]{1,300})\]\((?P<url>https?://[^\s()<>]+)\)"
     r"|(?P<bare>https?://[^\s<>()\[\]`\"']*[\w/#=&-])"
     r"|(?<![\w*])\*(?P<italic>(?=\S)[^*\n]+?(?<=\S))\*(?![\w*])"
     r"|~~(?P<strike>(?=\S)[^~\n]+?(?<=\S))~~"
@@ -78,7 +78,11 @@ def plain(text: str) -> str:
 
 
 def pieces(markdown: str) -> Iterator[Piece]:
-    """Paragraphs, list items, tables and code blocks, each at most :data:`PIECE` characters of mrkdwn."""
+    """Paragraphs, list items, tables and code blocks, each at most :data:`PIECE` characters of mrkdwn and not empty."""
+    return (piece for piece in _pieces(markdown) if piece.text.strip())
+
+
+def _pieces(markdown: str) -> Iterator[Piece]:
     lines = markdown.replace("\r\n", "\n").replace("\t", "    ").split("\n")
     at = 0
     listed = False

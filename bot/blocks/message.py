@@ -39,12 +39,15 @@ class Message(msgspec.Struct, frozen=True):
 
 def message(text: str, blocks: Sequence[Block]) -> Message:
     """A message of ``blocks`` with a text that is never empty."""
-    return Message(text=clip(text, FALLBACK) or "…", blocks=tuple(blocks[:BLOCKS]))
+    return Message(text=clip(text, FALLBACK).strip() or "…", blocks=tuple(blocks[:BLOCKS]))
 
 
 def header(text: str) -> Block:
     """A header; ``text`` is raw."""
-    return {"type": "header", "text": {"type": "plain_text", "text": fit(one_line(text), HEADER) or "…", "emoji": True}}
+    return {
+        "type": "header",
+        "text": {"type": "plain_text", "text": fit(one_line(text), HEADER).strip() or "…", "emoji": True},
+    }
 
 
 def section(mrkdwn: str) -> Block:
@@ -54,7 +57,7 @@ def section(mrkdwn: str) -> Block:
 
 def fields(pairs: Iterable[tuple[str, str]]) -> Block:
     """A two-column section of at most ten fields: a raw label over ready markup."""
-    columns = [_mrkdwn(f"*{fit(one_line(label), 60)}*\n{value or '—'}") for label, value in pairs]
+    columns = [_mrkdwn(f"*{fit(one_line(label), 60)}*\n{value.strip() or '—'}") for label, value in pairs]
     return {"type": "section", "fields": columns[:FIELDS]}
 
 

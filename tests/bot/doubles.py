@@ -62,7 +62,7 @@ def sharing_answer(language: Language) -> Answer:
         text=SHARING[language],
         evidence=(Evidence("replicas", 4, "", "nvidia.com/gpu.replicas"), Evidence("idle", 7200, "s")),
         sources=(
-            Source("NVIDIA MIG User Guide", "https://docs.nvidia.com/mig/?a=1&b=2", "2026-08-01"),
+            Source("MIG User Guide", "https://docs.nvidia.com/mig/?a=1&b=2", "2026-08-01"),
             Source("prod-eu"),
         ),
         follow_ups=("MIG or MPS?",),
