@@ -5,6 +5,7 @@ feature-discovery labels has no sharing mode.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC
 
 from rules.facts.cluster import ClusterFacts
 from rules.findings import Evidence
@@ -37,12 +38,18 @@ def describe(topic: str, clusters: Sequence[ClusterFacts], language: Language) -
         lines = [f"- {line.text}" for line in shown]
         if len(shown) < len(found):
             lines.append(f"- {say('state.more', language, count=len(found) - len(shown))}")
-        blocks.append("\n".join([f"**{say('heading.state', language, cluster=facts.name)}**", *lines]))
+        blocks.append(
+            "\n".join([f"**{say('heading.state', language, cluster=facts.name, when=_moment(facts))}**", *lines])
+        )
         evidence += [item for line in found for item in line.evidence]
     if len(clusters) > MAX_CLUSTERS:
         names = ", ".join(facts.name for facts in clusters[MAX_CLUSTERS : MAX_CLUSTERS + 10])
         blocks.append(say("state.more_clusters", language, names=names))
     return "\n\n".join(blocks), tuple(evidence)
+
+
+def _moment(facts: ClusterFacts) -> str:
+    return facts.observed_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _common(facts: ClusterFacts, language: Language) -> list[Line]:

@@ -24,11 +24,19 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def group(nodes: Iterable[NodeFacts], key: Callable[[NodeFacts], K]) -> list[tuple[str | None, K, list[NodeFacts]]]:
-    """Nodes by pool and ``key``, the largest group first: (pool, key, nodes)."""
+    """Nodes by pool and ``key``, the largest group first: (pool, key, nodes). Single nodes of several pools that agree
+    in ``key`` are one group without a pool."""
     groups: dict[tuple[str | None, K], list[NodeFacts]] = {}
     for node in nodes:
         groups.setdefault((node.pool, key(node)), []).append(node)
-    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0][0] or "", item[1][0].name))
+    for value in {value for _, value in groups}:
+        alone = [place for place, members in groups.items() if place[1] == value and len(members) == 1]
+        if len(alone) > 1:
+            merged = [node for place in alone for node in groups.pop(place)]
+            groups.setdefault((None, value), []).extend(merged)
+    ordered = sorted(
+        groups.items(), key=lambda item: (-len(item[1]), item[0][0] or "", min(node.name for node in item[1]))
+    )
     return [(pool, value, members) for (pool, value), members in ordered]
 
 
@@ -92,6 +100,8 @@ def slots(facts: ClusterFacts, nodes: Iterable[NodeFacts]) -> Slots | None:
 
 def say_slots(found: Slots, language: Language) -> str:
     """ "28 of 48 free; 4 on nodes that take no new pods"."""
+    if not found.total:
+        return say("state.none", language)
     if found.free is None:
         return say("state.free_unknown", language, total=found.total)
     text = say("state.free", language, free=found.free, total=found.total)

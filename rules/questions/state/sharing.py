@@ -20,7 +20,9 @@ def lines(facts: ClusterFacts, language: Language) -> list[Line]:
         count = slots(facts, nodes) if advertised else None
         free = say_slots(count, language) if count else say("sharing.nothing_advertised", language)
         times = f"×{replicas}" if replicas else say("sharing.replicas_unknown", language)
-        if mode is None:
+        if not advertised:
+            text = free
+        elif mode is None:
             text = say("sharing.unknown", language, free=free)
         elif mode in ("mig-single", "mig-mixed"):
             text = say("sharing.mig", language, free=_with_profiles(free, profiles))

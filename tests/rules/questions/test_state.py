@@ -61,7 +61,7 @@ def test_without_pods_nothing_is_called_free() -> None:
         ),
         (Sharing("partitioned", profiles={"cpx": 8}), "AMD partitions"),
         (Sharing("hami"), "shared by HAMi"),
-        (Sharing(None), "sharing unknown, nothing on the node tells"),
+        (Sharing(None), "shared or not is unknown, nothing on the node tells"),
     ],
 )
 def test_each_way_of_sharing_is_named_and_the_unknown_one_too(sharing: Sharing, said: str) -> None:
@@ -72,7 +72,8 @@ def test_each_way_of_sharing_is_named_and_the_unknown_one_too(sharing: Sharing, 
 
 def test_a_node_that_advertises_nothing_says_so() -> None:
     reply = sharing_answer(cluster(nodes=[gpu_node("n1", resources=[], sharing=Sharing(None))]))
-    assert "no GPU advertised" in reply.text
+    assert "`n1`: no GPU advertised" in reply.text
+    assert values(reply, "sharing_mode") == [None]
     assert values(reply, "free_units") == []
 
 
@@ -85,13 +86,25 @@ def test_drivers_are_told_per_pool_with_the_label_they_were_read_from() -> None:
         gpu_node("z1", resources=[GpuResource("nvidia.com/gpu", "nvidia", "device", 8, 0, 0)]),
     ]
     reply = answer("are the drivers preinstalled?", clusters=[cluster(nodes=nodes)])
-    assert f"2 nodes of pool `a100`: driver 550.54.15 (label `{DRIVER_LABEL}`)" in reply.text
+    assert f"2 nodes of pool `a100`: driver 550.54.15 (from `{DRIVER_LABEL}`)" in reply.text
     assert "`l1`: driver unknown, no label tells it" in reply.text
     assert "`x1`: driver unknown, no label tells it; GPU not advertised" in reply.text
     assert "`z1`: driver 550.54.15" in reply.text
     assert "GPU advertised, but none allocatable" in reply.text
     assert set(values(reply, "driver_version")) == {"550.54.15", None}
     assert sorted(map(str, values(reply, "gpu_advertised"))) == ["no", "none-allocatable", "yes", "yes"]
+
+
+def test_single_nodes_of_several_pools_that_agree_are_one_line() -> None:
+    nodes = [gpu_node("a", pool="p1"), gpu_node("b", pool="p2"), gpu_node("c", pool="p3", driver="570.1.2")]
+    text = answer("are the drivers preinstalled?", clusters=[cluster(nodes=nodes)]).text
+    assert "2 nodes (`a`, `b`): driver 550.54.15" in text
+    assert "`c`: driver 570.1.2" in text
+
+
+def test_the_moment_of_the_observation_is_told() -> None:
+    text = answer("are the drivers preinstalled?", clusters=[cluster("prod", [gpu_node("a")])]).text
+    assert "**In prod, as of 2026-11-30 09:00 UTC**" in text
 
 
 def test_the_size_of_a_connected_cluster_is_told_where_kubernetes_is_in_doubt() -> None:
@@ -180,7 +193,7 @@ def test_a_cluster_without_gpu_nodes_and_one_that_could_not_be_read_differ() -> 
 
 
 def test_many_pools_and_many_clusters_stay_short() -> None:
-    nodes = [gpu_node(f"n{index}", pool=f"p{index}") for index in range(40)]
+    nodes = [gpu_node(f"n{index}", pool=f"p{index}", driver=f"550.{index}") for index in range(40)]
     clusters = [cluster(f"c{index}", nodes) for index in range(12)]
     for topic in ("drivers_preinstalled", "multiple_workloads_per_gpu", "single_gpu_worth_it", "multinode_checklist"):
         for language in LANGUAGES:
