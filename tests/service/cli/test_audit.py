@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.fakes.kubernetes import FakeKubernetes
 from tests.service.cli.running import IDLE, MISMATCH, Cli
 
 OBSERVED = "2026-11-30T09:00:00Z"
@@ -181,6 +182,21 @@ def test_a_cluster_that_cannot_be_reached_ends_with_3(cli: Cli, tmp_path: Path) 
     document = report(cli("audit", "--format", "json", KUBECONFIG=str(file)))
     assert document["cluster"] == "lab"
     assert document["error"]["code"] == "cluster-unreachable"
+
+
+def test_a_live_cluster_is_read_through_its_api_and_equals_its_snapshot(cli: Cli, tmp_path: Path) -> None:
+    with FakeKubernetes() as server:
+        for item in json.loads(MISMATCH.read_text())["items"]:
+            if item["kind"] in ("Node", "Pod", "DaemonSet"):
+                server.state.put(item)
+        live = cli("audit", "--kubeconfig", server.kubeconfig(tmp_path), "--cluster", "oke", "--format", "json")
+        (tmp_path / "all.json").write_bytes(server.state.dump())
+        assert all(request.method == "GET" for request in server.requests)
+    assert live.returncode == 0, live.stderr
+    found = {finding["fingerprint"] for finding in report(live)["findings"]}
+    snapshot = cli("audit", "--snapshot", "all.json", "--cluster", "oke", "--format", "json")
+    assert {finding["fingerprint"] for finding in report(snapshot)["findings"]} == found
+    assert found
 
 
 def test_an_unknown_context_is_bad_input(cli: Cli, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """``gpu-advisor serve`` and ``gpu-advisor demo`` as processes."""
 
+import json
 import re
 import signal
 import socket
@@ -73,6 +74,23 @@ def test_serve_stops_in_time_though_a_client_keeps_its_connection(cli: Cli) -> N
                 process.send_signal(signal.SIGTERM)
                 process.communicate(timeout=STOPS_WITHIN)
         assert process.returncode == 0
+
+
+def test_logs_are_json_lines_when_asked_for_and_know_the_request_not_the_token(cli: Cli) -> None:
+    process = cli.start("serve", "--port", "0", GPU_ADVISOR_LOG_FORMAT="json", GPU_ADVISOR_API_TOKEN="s3cret-token")
+    with stopped(process):
+        address = first_line_with(r'"address": "(http://127\.0\.0\.1:\d+)"', process, "stderr")
+        with client(address) as http:
+            for token in ("s3cret-token", "wrong-token"):
+                headers = {"authorization": f"Bearer {token}", "x-request-id": f"with-{token[:5]}"}
+                http.get("/v1/clusters", headers=headers)
+        process.send_signal(signal.SIGTERM)
+        seen = [json.loads(line) for line in process.stderr or ()]
+        assert process.wait(STOPS_WITHIN) == 0
+    requests = {line["request_id"]: line["status"] for line in seen if line["event"] == "request"}
+    assert requests == {"with-s3cre": 200, "with-wrong": 401}
+    assert "cret-token" not in str(seen)
+    assert all(line["level"] and line["timestamp"] for line in seen)
 
 
 def test_serve_refuses_other_machines_without_a_token(cli: Cli) -> None:
