@@ -214,6 +214,9 @@ def read_language(text: str, words: tuple[Word, ...], hint: Language | None = No
     letters = [char for char in text if char.isalpha()]
     if letters and sum(ord(char) > 0x24F for char in letters) > len(letters) / 2:
         return LanguageReading("en", "und", "words")
+    plain = [word for word in words if word.folded.isalpha() and len(word.folded) > 1]
+    if not plain:
+        return _fallback([], hint)
     # A dot before a word is a domain name or a file ending (nvidia.com/gpu).
     points = scores(text, [word for word in words if text[word.start - 1 : word.start] != "."])
     pasted = LOG_LINE.search(text) is not None
@@ -231,7 +234,6 @@ def read_language(text: str, words: tuple[Word, ...], hint: Language | None = No
         return _reading(best, "words")
     if len(ranked) > 1 and _only_one_tells(words, best, ranked[1][0]):
         return _reading(best, "words")
-    plain = [word for word in words if word.folded.isalpha() and len(word.folded) > 1]
     if len(plain) < 3 and score < CLEAR_LEAD:
         return _fallback(own, hint)
     name, confidence = _detect(" ".join(word.lower for word in words))

@@ -45,7 +45,7 @@ def test_a_pasted_english_error_does_not_outweigh_the_persons_own_words(text: st
 
 
 @pytest.mark.parametrize("hint", ["en", "es", "it"])
-@pytest.mark.parametrize("text", ["MIG vs MPS?", "H100 80GB", "gpu?", "", "12.4"])
+@pytest.mark.parametrize("text", ["MIG vs MPS?", "H100 80GB", "gpu?", "", "12.4", "x", "a 1"])
 def test_terms_of_the_trade_alone_take_the_hint(text: str, hint: Language) -> None:
     assert read(text, hint).language == hint
 
