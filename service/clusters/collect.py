@@ -205,7 +205,7 @@ class _Collection:
             case 404:
                 self._note(spec, "not-found", refused.message)
             case 410:
-                trouble = ClusterUnavailable(
+                trouble: ClusterTrouble = ClusterUnavailable(
                     self._transport.cluster,
                     f"the list of {spec.resource} expired twice while it was read",
                     "Raise page_size, or set gzip for a slow line.",
@@ -213,7 +213,12 @@ class _Collection:
                 )
                 self._failed(spec, trouble)
             case _:
-                self._failed(spec, self._invalid(f"it answered {refused} to a list of {spec.resource}"))
+                trouble = ClusterAnswerInvalid(
+                    self._transport.cluster,
+                    f"the API server at {self._transport.server} answered {refused} to a list of {spec.resource}",
+                    "This should not happen; report it with the version of the API server.",
+                )
+                self._failed(spec, trouble)
 
     def _failed(self, spec: KindSpec, trouble: ClusterTrouble) -> None:
         if spec.required:

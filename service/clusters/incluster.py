@@ -14,6 +14,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException
 from kubernetes.aio.config.incluster_config import InClusterConfigLoader
 
+from service.clusters.client import build_client
 from service.clusters.config import ClusterSettings
 from service.errors import ConfigInvalid
 
@@ -37,7 +38,7 @@ class InClusterLogin:
         self._env = env
         self._directory = directory
 
-    async def client(self) -> ApiClient:
+    async def client(self, refused: bool) -> ApiClient:
         """A client with the token as it is now.
 
         Raises:
@@ -62,9 +63,7 @@ class InClusterLogin:
                 current.api_key["BearerToken"] = current.api_key["BearerToken"].strip()
 
             configuration.refresh_api_key_hook = refresh_without_line_end
-            configuration.connection_pool_maxsize = self._settings.max_parallel + 2
-            configuration.disable_strict_ssl_verification = True  # see kubeconfig.py
-            return ApiClient(configuration)
+            return build_client(configuration, self._settings.max_parallel)
         except ssl.SSLError as error:
             raise self._invalid(f"ca.crt cannot be used: {error.reason or error}") from error
         except (ConfigException, OSError) as error:

@@ -113,6 +113,22 @@ KINDS: tuple[KindSpec, ...] = (
         why="GPUs offered through dynamic resource allocation",
         built_in=False,
     ),
+    KindSpec(
+        kind="ResourceClaimTemplate",
+        group="resource.k8s.io",
+        versions=DRA_VERSIONS,
+        plural="resourceclaimtemplates",
+        why="what pods ask for whose claim is not there yet",
+        built_in=False,
+    ),
+    KindSpec(
+        kind="DeviceClass",
+        group="resource.k8s.io",
+        versions=DRA_VERSIONS,
+        plural="deviceclasses",
+        why="which claims are about GPUs",
+        built_in=False,
+    ),
 )
 
 BY_KIND = {spec.kind: spec for spec in KINDS}

@@ -21,6 +21,7 @@ from kubernetes.aio.config import ConfigException
 from kubernetes.aio.config.kube_config import ConfigNode, FileOrData, KubeConfigLoader, KubeConfigMerger
 
 from service.clusters import execplugin
+from service.clusters.client import build_client
 from service.clusters.config import ClusterSettings
 from service.errors import ClusterUnauthorized, ConfigInvalid
 
@@ -49,6 +50,10 @@ class _Loader(KubeConfigLoader):
     def user(self) -> Mapping[str, Any]:
         """The ``user`` mapping of the context."""
         return self._user.value or {}
+
+    def forget_credentials(self) -> None:
+        """Run the plugin next time, also if what it gave should still be good."""
+        self._exec_expires = None
 
     async def load_from_exec_plugin(self) -> bool:
         """Run the plugin, unless what it gave last time is still good."""
@@ -117,8 +122,8 @@ class KubeconfigLogin:
         self.paths = settings.kubeconfig or env.get("KUBECONFIG") or str(Path.home() / ".kube/config")
         self._loaded: tuple[Any, _Loader] | None = None
 
-    async def client(self) -> ApiClient:
-        """A client with the credentials as they are now.
+    async def client(self, refused: bool) -> ApiClient:
+        """A client with the credentials as they are now; ``refused``: those given before are not good.
 
         Raises:
             ConfigInvalid: file, context, certificate or key cannot be used.
@@ -126,6 +131,8 @@ class KubeconfigLogin:
         """
         try:
             loader = await asyncio.to_thread(self._loader)
+            if refused:
+                loader.forget_credentials()
             configuration = Configuration()
             await loader.load_and_set(configuration)
             client = await asyncio.to_thread(self._build, configuration)
@@ -162,11 +169,7 @@ class KubeconfigLogin:
     def _build(self, configuration: Configuration) -> ApiClient:
         if not str(configuration.host).startswith(("https://", "http://")):
             raise self._invalid(f"server {configuration.host!r} is not a URL that begins with https://")
-        configuration.connection_pool_maxsize = self._settings.max_parallel + 2
-        # Chain and host name are verified all the same. Since Python 3.13 OpenSSL's "strict" mode is the default, which
-        # turns away the CAs of many clusters for a missing extension that kubectl does not ask for.
-        configuration.disable_strict_ssl_verification = True
-        return ApiClient(configuration)
+        return build_client(configuration, self._settings.max_parallel)
 
     def _impersonate(self, client: ApiClient, loader: _Loader) -> None:
         """``as`` of the kubeconfig, which the client leaves out: without it more would be read than is meant to be."""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Login(Protocol):
     """Where credentials come from."""
 
-    async def client(self) -> "ApiClient":
-        """A client with the credentials as they are now."""
+    async def client(self, refused: bool) -> "ApiClient":
+        """A client with the credentials as they are now; ``refused``: those given before are not good."""
         ...
 
 

@@ -1,8 +1,8 @@
 """The connector to a cluster that somebody wrote down: files of ``kubectl get -o json|yaml`` output.
 
 The moment of observation matters, because every age is counted from it: a snapshot of last week must not make every
-node a week older. It is the configured ``observed_at``; else the newest timestamp in the objects, which is a few minutes
-before the files were written in any cluster that lives (heartbeats, leases, events); else the files' modification time.
+node a week older. It is the configured ``observed_at``; else the newest timestamp in the objects, which in any cluster
+that lives is a few minutes before the files were written (heartbeats, events); else the files' modification time.
 """
 
 import asyncio
@@ -14,14 +14,13 @@ from functools import reduce
 from pathlib import Path
 
 from rules.errors import SnapshotInvalid
-from rules.facts.decode import Objects, decode_objects, newest_timestamp
-from rules.findings import Unreadable
+from rules.facts.decode import Objects, decode_objects, newest_timestamp, not_in_snapshot
+from rules.facts.objectset import TAKE_SNAPSHOT
 from service.clusters.config import ClusterSettings, Source
-from service.clusters.kinds import KINDS, is_routine
+from service.clusters.kinds import is_routine
 from service.clusters.model import Collected, ObservedFrom
 
 SUFFIXES = (".json", ".yaml", ".yml")
-_HINT = "kubectl get nodes,pods,events,daemonsets,resourceclaims,resourceslices -A -o json"
 
 
 class SnapshotConnector:
@@ -62,7 +61,7 @@ def _collect(settings: ClusterSettings) -> Collected:
         events=tuple(event for event in objects.events if not is_routine(event)),
         others={kind: tuple(items) for kind, items in objects.others.items()},
         read_kinds=frozenset(objects.kinds),
-        unreadable=tuple(_missing(objects)),
+        unreadable=not_in_snapshot(objects.kinds),
         observed_at=observed_at,
         observed_from=observed_from,
     )
@@ -88,7 +87,7 @@ def _decoded(file: Path) -> Objects:
         if file.suffix.lower() == ".gz":
             data = gzip.decompress(data)
     except FileNotFoundError as error:
-        raise SnapshotInvalid(str(file), None, f"there is no such file; write one with: {_HINT}") from error
+        raise SnapshotInvalid(str(file), None, f"there is no such file; write one with: {TAKE_SNAPSHOT}") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise SnapshotInvalid(str(file), None, f"expected gzip data ({error})") from error
     except OSError as error:
@@ -103,12 +102,3 @@ def _observed(settings: ClusterSettings, objects: Objects, files: Sequence[Path]
     if newest is not None:
         return newest, "objects"
     return datetime.fromtimestamp(max(file.stat().st_mtime for file in files), UTC), "file"
-
-
-def _missing(objects: Objects) -> Sequence[Unreadable]:
-    """Kinds that every cluster serves and nobody wrote down. Others may well not exist in that cluster."""
-    return [
-        Unreadable(spec.kind, "not-in-snapshot", f"the snapshot holds no {spec.plural}; take it with: {_HINT}")
-        for spec in KINDS
-        if spec.built_in and spec.kind not in objects.kinds
-    ]

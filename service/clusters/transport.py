@@ -30,8 +30,8 @@ _RESTARTED = (aiohttp.ServerDisconnectedError, aiohttp.ClientConnectionResetErro
 """A connection that had been made broke: a load balancer or an API server restarts. Asking again does no harm."""
 
 
-Authenticate = Callable[[], Awaitable["ApiClient"]]
-"""Reads the credentials anew and gives a client that uses them.
+Authenticate = Callable[[bool], Awaitable["ApiClient"]]
+"""Reads the credentials and gives a client that uses them; True: those it gave before were refused.
 
 Of the official client we use credentials, TLS, proxy and connection pool, never its models: they cost many times more
 time and memory than all the rest."""
@@ -114,9 +114,9 @@ class Transport:
         """A client whose credentials were read after ``stale`` got a 401; requests refused together share it."""
         async with self._lock:
             if self._client is None:
-                self._client = await self._authenticate()
+                self._client = await self._authenticate(False)
             elif self._client is stale:
-                fresh = await self._authenticate()
+                fresh = await self._authenticate(True)
                 self._retired.append(self._client)  # others may still be reading from it
                 self._client = fresh
             return self._client

@@ -23,7 +23,7 @@ from aiohttp import web
 from tests.fakes import kubernetes_config as config
 from tests.fakes.kubernetes_faults import Fault, Faults
 from tests.fakes.kubernetes_state import ContinueTokenError, ExpiredError, Object, Resource, State, field_filter
-from tests.fakes.kubernetes_watch import STOP, WAKE, watch
+from tests.fakes.kubernetes_watch import BELL, STOP, Bell, watch
 
 JSON = "application/json"
 GZIP_ABOVE_BYTES = 128 * 1024
@@ -147,15 +147,15 @@ class FakeKubernetes:
     async def _serve(self, started: threading.Event) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        wake = asyncio.Condition()
+        bell = Bell()
 
         def changed() -> None:
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(lambda: asyncio.ensure_future(_notify(wake)))
+                self._loop.call_soon_threadsafe(bell.ring)
 
         self.state.changed = changed
         app = web.Application()
-        app[WAKE] = wake
+        app[BELL] = bell
         app[STOP] = self._stop
         app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -167,6 +167,7 @@ class FakeKubernetes:
         started.set()
         await self._stop.wait()
         self.state.changed = lambda: None
+        bell.ring()
         await runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -371,11 +372,6 @@ class FakeKubernetes:
         if chunked:
             response.enable_chunked_encoding()
         return response
-
-
-async def _notify(wake: asyncio.Condition) -> None:
-    async with wake:
-        wake.notify_all()
 
 
 def _true(request: web.Request, name: str) -> bool:

@@ -71,7 +71,7 @@ def write_kubeconfig(
         directory: where it and the files it names go.
         url: of the server.
         auth: how the user proves who they are. ``exec`` runs a plugin that prints a token, ``exec-cert`` one that
-            prints a client certificate; the plugin prints what is in ``plugin.json`` and logs its calls in ``plugin.log``.
+            prints a client certificate; they print what is in ``plugin.json`` and log their calls in ``plugin.log``.
         user: name in certificates.
         token: for the ways that use one.
         insecure: ``insecure-skip-tls-verify``.

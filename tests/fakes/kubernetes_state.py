@@ -124,6 +124,14 @@ class State:
             )
             return copy
 
+    def dump(self) -> bytes:
+        """All objects as ``kubectl get ... -A -o json`` prints them."""
+        with self.lock:
+            items = [item for kept in self._objects.values() for _, item in sorted(kept.items())]
+        return json.dumps(
+            {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": items}
+        ).encode()
+
     def compact(self) -> None:
         """Forget old revisions: continue tokens expire, watches from before get 410."""
         with self.lock:
@@ -136,6 +144,15 @@ class State:
         with self.lock:
             for key in [key for key in self.resources if key[0] == group]:
                 del self.resources[key]
+
+    def serve_group_as(self, group: str, version: str) -> None:
+        """Serve a group in another version only (an older cluster)."""
+        with self.lock:
+            for key in [key for key in self.resources if key[0] == group]:
+                old = self.resources.pop(key)
+                new = msgspec.structs.replace(old, version=version)
+                self.resources[(group, version, old.plural)] = new
+                self._objects[new] = self._objects.pop(old)
 
     def groups(self) -> dict[str, list[str]]:
         """Versions by API group, without the core group."""
@@ -156,7 +173,7 @@ class State:
             revision, start = self.revision, ""
             if token:
                 revision, start = _read_token(token)
-                if revision != -1 and revision not in self._pinned:
+                if revision != -1 and resource not in self._pinned.get(revision, {}):
                     raise ExpiredError(_token(-1, start))
             if revision == -1:
                 revision = self.revision

@@ -8,8 +8,24 @@ from aiohttp import web
 
 from tests.fakes.kubernetes_state import Object, Resource, State
 
-WAKE = web.AppKey("wake", asyncio.Condition)
-"""Notified when the cluster changes."""
+
+class Bell:
+    """Wakes every watch: rung when the cluster changes and when the server goes away."""
+
+    def __init__(self) -> None:
+        self._next = asyncio.Event()
+
+    def ring(self) -> None:
+        rung, self._next = self._next, asyncio.Event()
+        rung.set()
+
+    @property
+    def next(self) -> asyncio.Event:
+        """Set at the next ring."""
+        return self._next
+
+
+BELL = web.AppKey("bell", Bell)
 STOP = web.AppKey("stop", asyncio.Event)
 """Set when the server goes away."""
 
@@ -43,28 +59,21 @@ async def watch(
     def visible(item: Object) -> bool:
         return keep(item) and (namespace is None or item["metadata"].get("namespace") == namespace)
 
-    wake = request.app[WAKE]
     stop = request.app[STOP]
-    stopping = asyncio.ensure_future(stop.wait())
     try:
         async with asyncio.timeout(float(request.query.get("timeoutSeconds", "1800"))):
             while not stop.is_set():
+                rung = request.app[BELL].next
                 for change in state.changes_since(revision, resource):
                     revision = change.revision
                     if visible(change.object):
                         await send(change.type, change.object)
-                async with wake:
-                    waiting = asyncio.ensure_future(wake.wait())
-                    await asyncio.wait({waiting, stopping}, return_when=asyncio.FIRST_COMPLETED, timeout=0.2)
-                    if not waiting.done():
-                        waiting.cancel()
+                await rung.wait()
     except TimeoutError:
         if bookmarks:
             await send("BOOKMARK", _bookmark(resource, revision))
     except ConnectionResetError:
         return response
-    finally:
-        stopping.cancel()
     await response.write_eof()
     return response
 
