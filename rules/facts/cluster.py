@@ -12,6 +12,7 @@ from rules.facts.kinds import group_of
 from rules.facts.model import GpuEvidence, GpuResource, NodeFacts, PodFacts, Sharing, SharingMode
 from rules.facts.nodes import BoundPods, NodeReader
 from rules.facts.objects import Event, Node, OtherObject, Pod
+from rules.facts.pause import collector_paused
 from rules.facts.pods import pod_facts
 from rules.facts.prices import PriceBook
 from rules.facts.resources import Vendor
@@ -132,8 +133,24 @@ def build(
     """
     filed = {kind: tuple(items) for kind, items in (others or {}).items()}
     kinds = frozenset(read_kinds)
-    dra = Dra(filed, kinds)
-    reader = NodeReader(prices, dra, filed.get("Machine", ()))
+    with collector_paused():
+        all_nodes, all_pods = _derive(nodes, pods, Dra(filed, kinds), prices, filed.get("Machine", ()))
+    return ClusterFacts(
+        name=name,
+        observed_at=observed_at,
+        nodes=all_nodes,
+        pods=all_pods,
+        events=tuple(events),
+        others=filed,
+        read_kinds=kinds,
+        unreadable=tuple(unreadable),
+    )
+
+
+def _derive(
+    nodes: Iterable[Node], pods: Iterable[Pod], dra: Dra, prices: PriceBook, machines: Iterable[OtherObject]
+) -> tuple[tuple[NodeFacts, ...], tuple[PodFacts, ...]]:
+    reader = NodeReader(prices, dra, machines)
     read = [reader.read(node) for node in nodes]
     gpu_nodes = frozenset(node.name for node in read if node.hardware.evidence is not None)
 
@@ -145,14 +162,4 @@ def build(
         on_node = bound.get(facts.node_name) if facts.node_name is not None else None
         if on_node is not None:
             on_node.add(facts)
-
-    return ClusterFacts(
-        name=name,
-        observed_at=observed_at,
-        nodes=tuple(reader.facts(node, bound[node.name]) for node in read),
-        pods=tuple(all_pods),
-        events=tuple(events),
-        others=filed,
-        read_kinds=kinds,
-        unreadable=tuple(unreadable),
-    )
+    return tuple(reader.facts(node, bound[node.name]) for node in read), tuple(all_pods)

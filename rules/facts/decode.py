@@ -8,6 +8,7 @@ from rules.errors import SnapshotInvalid
 from rules.facts.decode_errors import path_of, problem_of
 from rules.facts.objects import Event, Node, OtherObject, Pod
 from rules.facts.objectset import Objects, newest_timestamp, not_in_snapshot
+from rules.facts.pause import collector_paused
 from rules.facts.reader import DEFAULT_LIMITS, Limits, SnapshotReader
 
 __all__ = ["Limits", "Objects", "Page", "decode_objects", "decode_page", "newest_timestamp", "not_in_snapshot"]
@@ -68,7 +69,8 @@ def decode_objects(data: bytes, source: str, limits: Limits = DEFAULT_LIMITS) ->
     Raises:
         SnapshotInvalid: it is something else; position and expectation say what and where.
     """
-    return SnapshotReader(data, source, limits).read()
+    with collector_paused():
+        return SnapshotReader(data, source, limits).read()
 
 
 def decode_page(data: bytes, kind: str, source: str = "the API server's answer") -> Page:
@@ -78,7 +80,8 @@ def decode_page(data: bytes, kind: str, source: str = "the API server's answer")
         SnapshotInvalid: it is not a ``<kind>List``.
     """
     try:
-        page = _PAGES.get(kind, _OTHER_PAGE).decode(data)
+        with collector_paused():
+            page = _PAGES.get(kind, _OTHER_PAGE).decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise SnapshotInvalid(source, path_of(str(error)), f"expected a {kind}List; {problem_of(error)}") from error
     if page.kind != f"{kind}List":

