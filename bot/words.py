@@ -10,7 +10,7 @@ import yaml
 from rules.language import Text
 
 FieldName = Literal[
-    "severity", "cluster", "objects", "cost_hour", "cost_so_far", "cost_final", "opened", "resolved", "duration"
+    "severity", "cluster", "objects", "cost_hour", "cost_so_far", "cost_last", "opened", "resolved", "duration"
 ]
 
 

@@ -9,7 +9,7 @@ from bot.blocks.message import Block, Message, code, code_block, context, fields
 from bot.port import AlertView
 from bot.text import fit
 from bot.words import words
-from rules.findings import Cost, Evidence, Finding, ObjectRef, Severity
+from rules.findings import Evidence, Finding, ObjectRef, Severity
 from rules.language import Language
 from rules.words import (
     EvidenceRow,
@@ -52,7 +52,7 @@ def alert_message(alert: AlertView, language: Language) -> Message:
 
     The first line says how grave it is, in an emoji and a word, and what is wrong; fields hold the numbers; then the
     detail, what to do, and the commands of it as a block to copy. A resolved alert says how long it lasted and what it
-    cost. Limits hold whatever the finding contains: see :mod:`bot.blocks.message`.
+    had cost when it was last seen. Limits hold whatever the finding contains: see :mod:`bot.blocks.message`.
     """
     said = _render(alert.finding, language)
     if alert.state == "resolved":
@@ -114,8 +114,8 @@ def _resolved_fields(alert: AlertView, language: Language) -> Iterator[Field]:
         lasted = max(0.0, alert.resolved_at - alert.opened_at)
         yield label["duration"].in_(language), fit(format_duration(lasted, language), VALUE)
     if finding.cost:
-        spent = f"{_money(_final_cost(alert, finding.cost), language)}\n{_price_origin(finding, language)}"
-        yield label["cost_final"].in_(language), spent
+        spent = f"{_money(finding.cost.usd_so_far, language)}\n{_price_origin(finding, language)}"
+        yield label["cost_last"].in_(language), spent
 
 
 def _objects(finding: Finding, language: Language) -> Iterator[Field]:
@@ -172,13 +172,6 @@ def _value(item: Evidence, language: Language, labels: Mapping[str, EvidenceRow]
 
 def _money(usd: float | None, language: Language) -> str:
     return fit(format_value(None, "USD", language) if usd is None else format_money(usd, language), VALUE)
-
-
-def _final_cost(alert: AlertView, cost: Cost) -> float | None:
-    """Cost up to the resolution: what the last audit that saw the trouble counted, and the time since then."""
-    if cost.usd_so_far is None or alert.resolved_at is None:
-        return cost.usd_so_far
-    return cost.usd_so_far + cost.usd_hour * max(0.0, alert.resolved_at - alert.updated_at) / 3600
 
 
 def _price_origin(finding: Finding, language: Language) -> str:

@@ -45,19 +45,21 @@ def answer_message(answer: Answer) -> Message:
     if answer.sources:
         lines = [_source(source.label, source.url, source.as_of, language) for source in answer.sources[:SOURCE_ROWS]]
         blocks.append(_small_print(w.sources.in_(language), lines, len(answer.sources), language))
-    if answer.follow_ups:
-        asked = [f"• {fit(' '.join(question.split()), 150)}" for question in answer.follow_ups[:FOLLOW_UPS]]
+    further = [question for question in answer.follow_ups if question not in answer.text][:FOLLOW_UPS]
+    if further:
+        asked = [f"• {fit(' '.join(question.split()), 150)}" for question in further]
         blocks.append(context("\n".join([f"*{w.follow_ups.in_(language)}*", *asked])))
     return message("\n\n".join(fallback), blocks)
 
 
 def _with_verdict(answer: Answer, parts: list[Piece]) -> list[Piece]:
-    """Put the verdict before the text, unless the text begins with it or is no answer."""
-    if answer.verdict is None or answer.abstain or answer.clarify or not parts:
+    """Put the verdict before the text, unless its first sentence says it or it is no answer."""
+    if answer.verdict in (None, "unknown") or answer.abstain or answer.clarify or not parts:
         return parts
     word = words().verdict[answer.verdict].in_(answer.language)
     first = parts[0].text
-    if answer.verdict == "unknown" or re.match(rf"\W*{re.escape(word)}(?=[\s,.:;*!]|$)", first, re.IGNORECASE):
+    sentence_one = re.split(r"[.;!?](?:\s|$)", first, maxsplit=1)[0]
+    if re.search(rf"(?<!\w){re.escape(word.split()[-1])}(?!\w)", sentence_one, re.IGNORECASE):
         return parts
     joined = f"*{word}.* {first}"
     if first.startswith(("```", "•", "◦", ">")) or size(joined) > PIECE:

@@ -19,6 +19,7 @@ from bot.text import question
 from bot.words import words
 from rules.errors import InputInvalid, RemoteTrouble
 from rules.language import Language
+from rules.questions import read as read_question
 
 log = logging.getLogger(__name__)
 
@@ -106,11 +107,19 @@ class Questions:
             message = await self._with_status(asked, language or self._default, self._reply(asked, language))
         except Exception as error:
             log.exception("no answer to event %s", asked.id)
-            message = sentence(apology(error, language or self._default))
+            message = sentence(apology(error, self._language(asked.text, language)))
         try:
             await self._poster.post(asked.channel, message, Key(ANSWER, asked.id), thread_ts=asked.thread_ts)
-        except DeliveryError:
+        except Exception:
             log.exception("the answer to event %s could not be posted", asked.id)
+
+    def _language(self, text: str, hint: Language | None) -> Language:
+        """Language of a question that got no answer, which would have told it."""
+        try:
+            return read_question(text, hint or self._default).language.language
+        except Exception:
+            log.exception("the language of a question could not be told")
+            return hint or self._default
 
     async def _reply(self, asked: Asked, language: Language | None) -> Message:
         if not asked.text and asked.files:

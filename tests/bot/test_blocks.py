@@ -218,7 +218,7 @@ def test_the_resolved_form_shows_duration_and_cost_and_nothing_to_do() -> None:
     text = shown(alert_message(alert(resolved_after=26 * 3600), "es"))
     assert "✅ Resuelta" in text
     assert "26 horas" in text
-    assert "1.704 US$" in text  # 852.02 + 26 h x 32.77
+    assert "Coste al verla por última vez, como máximo*\n852,02 US$" in text
     assert "~" not in text
     assert "kubectl" not in text
 
@@ -228,6 +228,8 @@ def test_an_answer_begins_with_its_verdict_once() -> None:
     assert shown(answer_message(answer)).startswith("Sí: con")
     without = msgspec.structs.replace(answer, text="Con MIG.")
     assert shown(answer_message(without)).startswith("*Sí.* Con MIG.")
+    usually = msgspec.structs.replace(answer, language="it", verdict="no", text="Di solito no: per un notebook.")
+    assert shown(answer_message(usually)).startswith("Di solito no")
     normally = msgspec.structs.replace(answer, language="en", verdict="no", text="Not always.")
     assert shown(answer_message(normally)).startswith("*No.* Not always.")
     unknown = msgspec.structs.replace(answer, verdict="unknown", text="Con MIG.")
@@ -240,6 +242,11 @@ def test_an_answer_shows_evidence_sources_with_dates_and_follow_ups() -> None:
     assert "`nvidia.com/gpu.replicas`" in text
     assert "<https://docs.nvidia.com/mig/?a=1&amp;b=2|MIG User Guide> (1 ago 2026)" in text
     assert "*Puoi anche chiedere*\n• MIG or MPS?" in text
+
+
+def test_a_follow_up_that_the_text_offers_is_not_offered_again() -> None:
+    answer = msgspec.structs.replace(sharing_answer("en"), text="Not yet. Ask me:\n- MIG or MPS?", abstain=True)
+    assert shown(answer_message(answer)).count("MIG or MPS?") == 1
 
 
 def test_a_long_answer_is_cut_between_paragraphs_and_says_so() -> None:

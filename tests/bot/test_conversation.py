@@ -4,15 +4,19 @@ import asyncio
 import json
 import time
 
+import msgspec
 import pytest
 
 from bot.app import BotApp, build_app
 from bot.blocks.answer import help_message
+from bot.client import make_client
+from bot.http import events_endpoint
+from bot.posting import Poster
 from bot.settings import SlackSettings
 from bot.words import words
 from rules.errors import InputInvalid, RemoteTrouble
 from rules.language import Language
-from tests.bot.conftest import ANNA, CARMEN, DIRECT, GENERAL, GIULIA
+from tests.bot.conftest import ANNA, CARMEN, DIRECT, GENERAL, GIULIA, FakeTime, serving
 from tests.bot.doubles import FixedAdvisor
 from tests.fakes.slack import BOT, BOT_USER, FakeSlack
 
@@ -127,9 +131,6 @@ async def test_slack_repeats_what_was_not_acknowledged_and_gets_one_answer(
     slack: FakeSlack, app: BotApp, advisor: FixedAdvisor
 ) -> None:
     """The service answers 503 twice (a rolling update), then takes the event."""
-    from bot.http import events_endpoint
-    from tests.bot.conftest import serving
-
     inner, refused = events_endpoint(app), 0
     slept: list[float] = []
 
@@ -268,8 +269,8 @@ async def test_trouble_with_the_language_of_the_user_does_not_stop_the_answer(on
     ("error", "user", "expected"),
     [
         (RuntimeError("password=hunter2"), ANNA, words().error.en),
-        (RuntimeError("boom"), CARMEN, words().error.es),
-        (RemoteTrouble("cluster away"), GIULIA, words().error_remote.it),
+        (RuntimeError("boom"), CARMEN, words().error.en),
+        (RemoteTrouble("cluster away"), GIULIA, words().error_remote.en),
         (InputInvalid("line 3: expected a List"), ANNA, "I could not read that: line 3: expected a List"),
     ],
 )
@@ -286,6 +287,62 @@ async def test_an_error_becomes_one_polite_sentence_and_is_logged(
     [answer] = await online.until(lambda: online.thread(GENERAL, ts))
     assert answer["text"] == expected
     assert str(error) in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("question", "user", "expected"),
+    [
+        ("¿puedo ejecutar más de una carga por GPU?", ANNA, words().error.es),
+        ("posso eseguire più di un carico per GPU?", ANNA, words().error.it),
+        ("MIG?", CARMEN, words().error.es),
+    ],
+)
+async def test_an_error_is_told_in_the_language_of_the_question_or_of_the_user(
+    online: FakeSlack, advisor: FixedAdvisor, question: str, user: str, expected: str
+) -> None:
+    advisor.error = RuntimeError("boom")
+    ts = await online.says(user, GENERAL, f"<@{BOT_USER}> {question}")
+    [answer] = await online.until(lambda: online.thread(GENERAL, ts))
+    assert answer["text"] == expected
+
+
+async def test_an_answer_that_cannot_be_posted_is_logged_and_the_next_question_answered(
+    online: FakeSlack, app: BotApp, caplog: pytest.LogCaptureFixture
+) -> None:
+    online.fail("chat.postMessage", error="restricted_action")
+    await online.says(ANNA, GENERAL, QUESTION)
+    await app.drain()
+    assert "restricted_action" in caplog.text
+    ts = await online.says(ANNA, GENERAL, QUESTION)
+    assert await online.until(lambda: online.thread(GENERAL, ts))
+
+
+async def test_a_rate_limited_answer_comes_after_the_wait(
+    slack: FakeSlack, settings: SlackSettings, advisor: FixedAdvisor, fake_time: FakeTime
+) -> None:
+    poster = Poster(make_client(settings), clock=fake_time, sleep=fake_time.sleep)
+    app = build_app(advisor, settings, poster=poster)
+    slack.fail("chat.postMessage", status=429, retry_after=12)
+    async with serving(events_endpoint(app)) as address:
+        slack.events_url = address
+        ts = await slack.says(ANNA, GENERAL, QUESTION)
+        await app.drain()
+    assert fake_time.slept == [12.0]
+    assert len(slack.thread(GENERAL, ts)) == 1
+
+
+async def test_an_answer_whose_receipt_was_lost_is_not_posted_twice(
+    slack: FakeSlack, settings: SlackSettings, advisor: FixedAdvisor, fake_time: FakeTime
+) -> None:
+    poster = Poster(make_client(settings), clock=fake_time, sleep=fake_time.sleep)
+    app = build_app(advisor, settings, poster=poster)
+    slack.fail("chat.postMessage", status=502, body="<html>Bad Gateway</html>", applied=True)
+    async with serving(events_endpoint(app)) as address:
+        slack.events_url = address
+        ts = await slack.says(ANNA, GENERAL, QUESTION)
+        await app.drain()
+    assert len(slack.thread(GENERAL, ts)) == 1
+    assert len(slack.called("conversations.replies")) == 1
 
 
 async def test_a_file_without_text_gets_told_that_files_are_not_read(online: FakeSlack, advisor: FixedAdvisor) -> None:
@@ -314,11 +371,6 @@ async def test_opening_another_tab_suggests_nothing(online: FakeSlack, app: BotA
 async def test_events_are_acknowledged_while_slack_cannot_be_reached(
     slack: FakeSlack, settings: SlackSettings, advisor: FixedAdvisor, unused_tcp_port: int
 ) -> None:
-    import msgspec
-
-    from bot.http import events_endpoint
-    from tests.bot.conftest import serving
-
     away = msgspec.structs.replace(settings, base_url=f"http://127.0.0.1:{unused_tcp_port}/api/", max_retries=0)
     app = build_app(advisor, away)
     async with serving(events_endpoint(app)) as address:

