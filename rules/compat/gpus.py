@@ -71,7 +71,9 @@ _COUNT = re.compile(r"\A\s*[0-9]{1,3}\s*[x×*]\s*|[\s(]*[x×]\s*[0-9]{1,3}\)?\s*
 _UNIT = re.compile(r"\b([0-9]{1,3})\s*(?:gib|gb|g)\b")
 _INSTANCE = re.compile(r"\A([a-z][a-z0-9-]*?)(?:\.[a-z0-9-]+|-[0-9]{1,3}g?)\Z")
 _MAKERS = ("nvidia", "amd", "geforce", "tesla", "instinct", "radeon")
-_NOISE = frozenset(("nvidia", "amd", "geforce", "tesla", "instinct", "gpu", "gpus", "card", "cards", "accelerator"))
+_NOISE = frozenset(
+    ("nvidia", "amd", "geforce", "tesla", "instinct", "gpu", "gpus", "card", "cards", "accelerator", "blackwell")
+)
 _FORMS = {
     "sxm": "SXM", "sxm2": "SXM2", "sxm3": "SXM3", "sxm4": "SXM4", "sxm5": "SXM5", "sxm6": "SXM6", "pcie": "PCIE",
     "nvl": "NVL", "nvlink": "SXM", "oam": "", "hbm2": "", "hbm2e": "", "hbm3": "", "hbm3e": "", "mega": "",
@@ -143,7 +145,8 @@ def _labels() -> dict[str, tuple[GpuRow, ...]]:
     for row in data.gpus():
         for label in (*row.labels, row.id):
             for spelled in {_compact(label), _without_maker(_compact(label))}:
-                index[spelled] = (*index.get(spelled, ()), row)
+                if row not in index.get(spelled, ()):
+                    index[spelled] = (*index.get(spelled, ()), row)
     return index
 
 
