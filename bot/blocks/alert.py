@@ -43,6 +43,8 @@ _FIRST = ("gpus", "idle_since", "gpu", "driver", "driver_version", "cuda", "imag
 """Evidence that people look for first, where a finding has it."""
 _SHOWN_OTHERWISE = frozenset({"usd_hour", "usd_so_far", "price_basis", "price_date"})
 _COMMAND = re.compile(r"`([a-z][a-z0-9.-]* [^`]+)`")
+_FRAGMENT = re.compile(r"kubectl (edit|describe|get|logs|delete) \S+$")
+"""A command without its object, named in passing."""
 
 Field = tuple[str, str]
 
@@ -142,11 +144,11 @@ def _evidence(finding: Finding, language: Language) -> list[Field]:
         labels = {item.name: row for item, row in zip(finding.evidence, evidence_rows(finding, language), strict=True)}
     except WordsInvalid:
         labels = {}
-    names = {ref.name for ref in finding.objects[:1]} | {_name(ref) for ref in finding.objects[:1]}
+    shown = {text for ref in finding.objects for text in (ref.name, ref.namespace, _name(ref))}
     known = [
         item
         for item in finding.evidence
-        if item.name not in _SHOWN_OTHERWISE and item.value not in (None, "", []) and str(item.value) not in names
+        if item.name not in _SHOWN_OTHERWISE and item.value not in (None, "", []) and not _repeats(item, shown)
     ]
     known.sort(key=lambda item: _FIRST.index(item.name) if item.name in _FIRST else len(_FIRST))
     return [
@@ -156,6 +158,11 @@ def _evidence(finding: Finding, language: Language) -> list[Field]:
         )
         for item in known
     ]
+
+
+def _repeats(item: Evidence, shown: set[str]) -> bool:
+    values = item.value if isinstance(item.value, list) else [item.value]
+    return all(isinstance(value, str) and value in shown for value in values)
 
 
 def _value(item: Evidence, language: Language, labels: Mapping[str, EvidenceRow]) -> str:
@@ -211,7 +218,8 @@ def _remedy(said: FindingWords, language: Language) -> list[str]:
 
 def _commands(said: FindingWords) -> list[str]:
     """The commands of the remedy as one block to copy; none where the remedy has a block of its own."""
-    commands = [] if "```" in said.remedy else list(dict.fromkeys(_COMMAND.findall(said.remedy)))
+    found = [] if "```" in said.remedy else list(dict.fromkeys(_COMMAND.findall(said.remedy)))
+    commands = [command for command in found if not _FRAGMENT.match(command)]
     return [code_block("\n".join(commands), COMMANDS)] if commands else []
 
 

@@ -195,6 +195,15 @@ def test_an_alert_says_what_where_how_much_and_what_to_do(language: Language, ex
     assert re.search(r"```\nkubectl [^`]*gpu-a100-1[^`]*\n```", shown(message))
 
 
+def test_evidence_that_repeats_the_objects_is_left_out() -> None:
+    more = (Evidence("pods", ["ml/train-0"]), Evidence("pod_namespace", "ml"), Evidence("reason", "CrashLoopBackOff"))
+    objects = (ObjectRef("Pod", "ml", "train-0"), ObjectRef("Node", "", "gpu-a100-1"))
+    finding = msgspec.structs.replace(IDLE, rule="older-rule", objects=objects, evidence=more, notes=())
+    labels = [field["text"].split("\n")[0] for field in alert_message(alert(finding=finding), "en").blocks[1]["fields"]]
+    assert labels == ["*Cluster*", "*Pod*", "*Affected*", "*reason*", "*Cost per hour*", "*Cost so far, at most*",
+                      "*Alert opened*"]  # fmt: skip
+
+
 def test_a_cost_whose_beginning_is_unknown_is_said_to_be_unknown() -> None:
     finding = msgspec.structs.replace(IDLE, cost=Cost(2.0, None, "estimate", None, "x"))
     text = shown(alert_message(alert(finding=finding), "en"))
