@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event, make_url, text
@@ -26,7 +27,10 @@ class Store:
     """
 
     def __init__(self, url: str) -> None:
-        self.dialect = make_url(url).get_backend_name()
+        parsed = make_url(url)
+        self.dialect = parsed.get_backend_name()
+        named = self.dialect == "sqlite" and parsed.database and parsed.database != ":memory:"
+        self._folder = Path(parsed.database or "").resolve().parent if named else None
         self._engine = _engine(url)
         self._writing = self._engine.execution_options(begin="IMMEDIATE")
 
@@ -48,6 +52,8 @@ class Store:
         Raises:
             StoreUnavailable: the database does not answer.
         """
+        if self._folder is not None and not self._folder.is_dir():
+            raise StoreUnavailable(f"there is no folder {self._folder} to keep the SQLite file in")
         try:
             async with self._writing.begin() as connection:
                 await connection.run_sync(upgrade)

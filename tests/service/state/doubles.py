@@ -8,7 +8,17 @@ from datetime import UTC, datetime, timedelta
 from bot.port import AlertView, MessageRef
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts
-from rules.facts.objects import Node, NodeStatus, ObjectMeta
+from rules.facts.objects import (
+    Condition,
+    Container,
+    Node,
+    NodeStatus,
+    ObjectMeta,
+    Pod,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+)
 from rules.findings import Evidence, Finding, ObjectRef, Severity, Unreadable
 from rules.language import Language
 from rules.policy import Policy
@@ -42,7 +52,22 @@ def node(name: str, *, trouble: str | None = None, hours: int = 1, gpus: int = 0
     capacity = {"nvidia.com/gpu": str(gpus)} if gpus else {}
     return Node(
         metadata=ObjectMeta(name=name, uid=f"uid-{name}", labels=labels, creationTimestamp=START - timedelta(days=1)),
-        status=NodeStatus(capacity=dict(capacity), allocatable=dict(capacity)),
+        status=NodeStatus(
+            capacity=dict(capacity),
+            allocatable=dict(capacity),
+            conditions=[Condition(type="Ready", status="True", lastTransitionTime=START - timedelta(days=1))],
+        ),
+    )
+
+
+def gpu_pod(name: str, node_name: str, gpus: int = 1) -> Pod:
+    """A running pod that holds GPUs of a node."""
+    amount: dict[str, str | int | float] = {"nvidia.com/gpu": str(gpus)}
+    worker = Container(name="main", image="trainer:1", resources=ResourceRequirements(requests=amount, limits=amount))
+    return Pod(
+        metadata=ObjectMeta(name=name, namespace="team", uid=f"uid-{name}", creationTimestamp=START),
+        spec=PodSpec(nodeName=node_name, containers=[worker]),
+        status=PodStatus(phase="Running", startTime=START),
     )
 
 
@@ -85,6 +110,7 @@ class ScriptedCluster:
         self.name = name
         self.kind: Source = kind
         self.nodes = nodes
+        self.pods: tuple[Pod, ...] = ()
         self.unreadable: tuple[Unreadable, ...] = ()
         self.error: BaseException | None = None
         self.gate = asyncio.Event()
@@ -107,7 +133,7 @@ class ScriptedCluster:
             missing = {item.kind for item in self.unreadable}
             return Collected(
                 nodes=self.nodes,
-                pods=(),
+                pods=self.pods,
                 events=(),
                 others={},
                 read_kinds=frozenset({"Node", "Pod", "Event"} - missing),
