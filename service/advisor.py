@@ -100,6 +100,7 @@ class GpuAdvisor:
             owner=self._owner,
             finished=self._audit_finished,
         )
+        self._opened = False
         self._schedule: Schedule | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._scheduled_once: set[str] = set()
@@ -127,6 +128,7 @@ class GpuAdvisor:
             StoreUnavailable: the database does not answer.
         """
         await self._store.migrate()
+        self._opened = True
         interrupted = await self._audits.recover()
         if interrupted:
             log.warning("audits of an earlier run were not finished", number=interrupted)
@@ -138,9 +140,10 @@ class GpuAdvisor:
         """End; audits under way are marked as interrupted, a message that is being sent may end."""
         if self._schedule is not None:
             await _tried("schedule", self._schedule.stop())
-        await _tried("audits", self._audits.stop())
-        if self._outbox is not None:
-            await _tried("outbox", self._end_outbox(self._outbox))
+        if self._opened:
+            await _tried("audits", self._audits.stop())
+            if self._outbox is not None:
+                await _tried("outbox", self._end_outbox(self._outbox))
         others = list(self._tasks)
         for task in others:
             task.cancel()
@@ -148,7 +151,7 @@ class GpuAdvisor:
         for connector in self._connectors.values():
             await _tried("connector", connector.close())
         await _tried("store", self._store.close())
-        self._schedule = None
+        self._schedule, self._opened = None, False
 
     async def ask(self, text: str, *, language: Language | None = None) -> Answer:
         """Answer a question, with what is true in the clusters now. See :func:`rules.questions.answer`."""
