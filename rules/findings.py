@@ -40,6 +40,12 @@ class ObjectRef(msgspec.Struct, frozen=True, order=True):
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 
 
+def name_list(refs: Iterable[ObjectRef], limit: int = 5) -> list[str]:
+    """Sorted short names (``namespace/name``); beyond ``limit`` the rest is one last entry ``+N``."""
+    every = sorted({"/".join(part for part in (ref.namespace, ref.name) if part) for ref in refs})
+    return every if len(every) <= limit else [*every[:limit], f"+{len(every) - limit}"]
+
+
 Unit = Literal["", "s", "GPU", "GiB", "MiB", "USD/h", "USD", "date"]
 """Unit of a value: "" a plain word or number, "s" a duration in seconds, "date" an RFC 3339 time."""
 

@@ -11,7 +11,7 @@ import msgspec
 
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.facts.prices import Price
-from rules.findings import Cost, Evidence, Finding, Note, ObjectRef, Severity, Unit
+from rules.findings import Cost, Evidence, Finding, Note, ObjectRef, Severity, Unit, name_list
 
 Plain = str | int | float | bool | list[str] | None
 
@@ -121,10 +121,7 @@ def short(ref: ObjectRef) -> str:
     return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
 
 
-def names(refs: Iterable[ObjectRef], limit: int = 5) -> list[str]:
-    """Sorted short names; beyond ``limit`` the rest is one last entry ``+N``."""
-    every = sorted({short(ref) for ref in refs})
-    return every if len(every) <= limit else [*every[:limit], f"+{len(every) - limit}"]
+names = name_list
 
 
 def tolerations(keys: Iterable[str]) -> str:

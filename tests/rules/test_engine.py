@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from rules.engine import Rule, evaluate
+from rules.engine import Root, Rule, Symptom, Yielded, evaluate
 from rules.facts.cluster import ClusterFacts
 from rules.findings import Evidence, FailedRule, Finding, ObjectRef, Severity, SkippedRule, Unreadable
 from rules.policy import Policy
 
 NODE_A = ObjectRef("Node", "", "a")
 NODE_B = ObjectRef("Node", "", "b")
-Check = Callable[[ClusterFacts, Policy], Iterable[Finding | ObjectRef]]
+Check = Callable[[ClusterFacts, Policy], Iterable[Yielded]]
 
 
 def facts(name: str = "prod", read: Iterable[str] = ("Node", "Pod")) -> ClusterFacts:
@@ -38,7 +38,7 @@ def finding(*objects: ObjectRef, severity: Severity = Severity.LOW, identity: st
     return Finding(rule="", severity=severity, objects=objects, evidence=(Evidence("hours", hours),), identity=identity)
 
 
-def says(*items: Finding | ObjectRef) -> Check:
+def says(*items: Yielded) -> Check:
     return lambda _facts, _policy: items
 
 
@@ -128,3 +128,56 @@ def test_the_heaviest_findings_come_first_and_equal_facts_give_equal_bytes() -> 
     other = evaluate(facts(), Policy(), [rule("b", says(heavy)), rule("a", says(light))])
     assert [item.severity for item in one.findings] == [Severity.CRITICAL, Severity.LOW]
     assert msgspec.json.encode(one) == msgspec.json.encode(other)
+
+
+POD = ObjectRef("Pod", "ml", "train")
+OTHER_POD = ObjectRef("Pod", "ml", "serve")
+
+
+def waits(pod: ObjectRef, *rules: str, severity: Severity = Severity.LOW) -> Symptom:
+    return Symptom(finding(pod, severity=severity), (Root(NODE_A, rules or ("driver",)),), (pod,))
+
+
+def stands(*rules: Rule, policy: Policy | None = None) -> list[tuple[str, tuple[ObjectRef, ...]]]:
+    return [(item.rule, item.objects) for item in evaluate(facts(), policy or Policy(), rules).findings]
+
+
+def test_a_symptom_joins_the_finding_that_explains_it() -> None:
+    rules = [
+        rule("driver", says(finding(NODE_A, severity=Severity.MEDIUM))),
+        rule("pending", says(waits(POD, severity=Severity.HIGH), waits(OTHER_POD))),
+    ]
+    [found] = evaluate(facts(), Policy(), rules).findings
+    assert (found.rule, found.severity, found.objects) == ("driver", Severity.HIGH, (NODE_A, POD, OTHER_POD))
+    [note] = found.notes
+    assert (note.key, note.values[0].value) == ("waiting", ["ml/serve", "ml/train"])
+
+
+def test_what_a_finding_explains_does_not_change_what_it_is() -> None:
+    alone = evaluate(facts(), Policy(), [rule("driver", says(finding(NODE_A)))]).findings[0]
+    rules = [rule("pending", says(waits(POD))), rule("driver", says(finding(NODE_A)))]
+    assert evaluate(facts(), Policy(), rules).findings[0].fingerprint == alone.fingerprint
+
+
+def test_a_symptom_that_nothing_explains_is_a_finding() -> None:
+    about_other = rule("driver", says(finding(NODE_B)))
+    pending = rule("pending", says(waits(POD)))
+    assert stands(about_other, pending) == [("driver", (NODE_B,)), ("pending", (POD,))]
+    of_other_rule = rule("idle", says(finding(NODE_A)))
+    assert stands(of_other_rule, pending) == [("idle", (NODE_A,)), ("pending", (POD,))]
+    explained = rule("driver", says(finding(NODE_A)))
+    assert stands(explained, pending, policy=Policy(disabled_rules=frozenset({"driver"}))) == [("pending", (POD,))]
+
+
+def test_symptoms_may_hang_on_symptoms() -> None:
+    pending = rule("pending", says(waits(POD, "plugin")))
+    plugin = rule("plugin", says(Symptom(finding(NODE_A), (Root(NODE_A, ("driver",)),))))
+    driver = rule("driver", says(finding(NODE_A)))
+    assert stands(pending, plugin, driver) == [("driver", (NODE_A, POD))]
+    assert stands(pending, plugin) == [("plugin", (NODE_A, POD))]
+
+
+def test_of_a_ring_of_symptoms_one_stands() -> None:
+    first = rule("a", says(Symptom(finding(NODE_A), (Root(NODE_A, ("b",)),))))
+    second = rule("b", says(Symptom(finding(NODE_A, NODE_B), (Root(NODE_A, ("a",)),))))
+    assert stands(first, second) == [("a", (NODE_A, NODE_B))]
