@@ -22,6 +22,7 @@ How to add a rule (for example ``spot-bare-pod``):
 2. ``rules/checks/spot_bare_pod.yaml``: name, title (80 characters), detail (300), labels of the evidence, remedies,
    notes, each in en, es and it, and two examples, one that fails and one that passes; see :mod:`rules.words` for the
    grammar of sentences and ``idle_gpu_node.yaml`` for a model. Words of common values are in ``_shared.yaml``.
+   They speak to a colleague: Spanish says tú, Italian says tu.
 3. Its line in ``RULES`` below. Tests compare the registry with the files, run the examples and check every text.
 
 Modules whose name starts with an underscore are tools of the rules, not rules.
