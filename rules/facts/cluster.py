@@ -2,12 +2,23 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 
 import msgspec
 
+from rules.facts.autoscaler import NodeGroup, node_groups
 from rules.facts.dra import Dra
 from rules.facts.events import index_events
+from rules.facts.groups import (
+    PodGroupFacts,
+    WorkloadGroup,
+    deployment_of,
+    deployments_by_replica_set,
+    pod_groups,
+    queue_systems,
+    workload_groups,
+)
 from rules.facts.kinds import group_of
 from rules.facts.model import GpuEvidence, GpuResource, NodeFacts, PodFacts, Sharing, SharingMode
 from rules.facts.nodes import BoundPods, NodeReader
@@ -15,7 +26,7 @@ from rules.facts.objects import Event, Node, OtherObject, Pod
 from rules.facts.pause import collector_paused
 from rules.facts.pods import pod_facts
 from rules.facts.prices import PriceBook
-from rules.facts.resources import Vendor
+from rules.facts.resources import Vendor, left
 from rules.findings import ObjectRef, Unreadable
 
 __all__ = [
@@ -95,6 +106,47 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def events_of(self, ref: ObjectRef) -> tuple[Event, ...]:
         """Events about an object, oldest first."""
         return self._events_by_ref.get(ref, ())
+
+    @cached_property
+    def workload_groups(self) -> tuple[WorkloadGroup, ...]:
+        """Multi-node workloads that have pods: their members wait for each other."""
+        return workload_groups(self.pods, self.others)
+
+    @cached_property
+    def pod_groups(self) -> tuple[PodGroupFacts, ...]:
+        """PodGroups of gang schedulers with their pods."""
+        return pod_groups(self.of_kind("PodGroup"), self.pods)
+
+    @cached_property
+    def queue_systems(self) -> frozenset[str]:
+        """Queueing systems and gang schedulers in use; see :func:`~rules.facts.groups.queue_systems`."""
+        return queue_systems(self.pods, self.others)
+
+    @cached_property
+    def autoscaler_groups(self) -> tuple[NodeGroup, ...] | None:
+        """Node groups of cluster-autoscaler; None when its status is not there to be read."""
+        return node_groups(self.of_kind("ConfigMap"))
+
+    def deployment_of(self, pod: PodFacts) -> ObjectRef | None:
+        """The Deployment behind a pod; None when there is none."""
+        return deployment_of(pod, self._deployments)
+
+    def left_on(self, node: NodeFacts) -> Mapping[str, Decimal]:
+        """What of every allocatable resource the node's unfinished pods leave, in base units (cores, bytes, GPUs), and
+        under ``pods`` how many more pods it takes."""
+        found = self._left.get(node.name)
+        if found is None:
+            amounts = node.node.status.allocatable if node.node.status else None
+            found = self._left[node.name] = left(amounts, (pod.pod.spec for pod in node.pods))
+        return found
+
+    @cached_property
+    def _left(self) -> dict[str, Mapping[str, Decimal]]:
+        return {}
+
+    @cached_property
+    def _deployments(self) -> dict[tuple[str, str], str]:
+        return deployments_by_replica_set(self.of_kind("ReplicaSet"))
 
     @cached_property
     def _nodes_by_name(self) -> dict[str, NodeFacts]:

@@ -136,6 +136,7 @@ class PodSpec(Trimmed, frozen=True, gc=False):
     containers: list[Container] | None = None
     initContainers: list[Container] | None = None
     overhead: dict[str, Quantity] | None = None
+    resources: ResourceRequirements | None = None
     resourceClaims: list[PodResourceClaim] | None = None
     volumes: list[dict[str, Any]] | None = None
     schedulerName: str | None = None

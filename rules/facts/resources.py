@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from rules.facts.objects import Container, PodSpec, Quantity
+from rules.facts.objects import Container, PodSpec, Quantity, ResourceRequirements
 
 Vendor = Literal["nvidia", "amd", "intel", "habana", "aws-neuron"]
 Form = Literal["device", "shared", "mig", "partition"]
@@ -188,3 +188,59 @@ def _requests(container: Container) -> Mapping[str, int]:
 def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
     for name, amount in more.items():
         total[name] = total.get(name, 0) + amount
+
+
+def all_requests(spec: PodSpec) -> dict[str, Decimal]:
+    """What a pod asks for of every resource, CPU and memory included, as the scheduler counts it.
+
+    The same sum as :func:`extended_requests`; resources at the level of the pod (beta since 1.34: CPU, memory and huge
+    pages only) take the place of its containers'. Source: kubernetes/component-helpers resource/helpers.go (1.36).
+    """
+    running: dict[str, Decimal] = {}
+    for container in spec.containers or ():
+        _plus(running, _every(container.resources))
+    sidecars: dict[str, Decimal] = {}
+    peak: dict[str, Decimal] = {}
+    for container in spec.initContainers or ():
+        own = _every(container.resources)
+        if container.restartPolicy == "Always":
+            _plus(sidecars, own)
+            _plus(running, own)
+            continue
+        for name in {*own, *sidecars}:
+            peak[name] = max(peak.get(name, _ZERO), own.get(name, _ZERO) + sidecars.get(name, _ZERO))
+    for name, amount in peak.items():
+        running[name] = max(running.get(name, _ZERO), amount)
+    running.update(_every(spec.resources))
+    _plus(running, _amounts(spec.overhead))
+    return {name: amount for name, amount in running.items() if amount}
+
+
+_ZERO = Decimal(0)
+
+
+def _every(resources: ResourceRequirements | None) -> dict[str, Decimal]:
+    if resources is None:
+        return {}
+    return {**_amounts(resources.limits), **_amounts(resources.requests)}
+
+
+def _amounts(quantities: Mapping[str, Quantity] | None) -> dict[str, Decimal]:
+    return {name: parse_quantity(quantity) or _ZERO for name, quantity in (quantities or {}).items()}
+
+
+def _plus(total: dict[str, Decimal], more: Mapping[str, Decimal]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, _ZERO) + amount
+
+
+def left(allocatable: Mapping[str, Quantity] | None, pods: Iterable[PodSpec | None]) -> dict[str, Decimal]:
+    """What of a node's allocatable resources its unfinished pods leave, ``pods`` (their number) included. It can be
+    negative where a device has failed since."""
+    rest = _amounts(allocatable)
+    for spec in pods:
+        taken = all_requests(spec) if spec is not None else {}
+        for name, amount in (*taken.items(), ("pods", Decimal(1))):
+            if name in rest:
+                rest[name] -= amount
+    return rest
