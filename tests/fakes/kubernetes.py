@@ -175,7 +175,7 @@ class FakeKubernetes:
         self.requests.append(Request(request, user))
         fault = self.faults.take(request.path, dict(request.query))
         if fault is not None and fault.expire:
-            self.state.compact()
+            self.state.expire_pages(request.path.rsplit("/", 1)[-1])
         elif fault is not None:
             return await self._misbehave(request, fault, user)
         return await self._answer(request, user)

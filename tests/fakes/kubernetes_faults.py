@@ -16,7 +16,7 @@ class Fault(msgspec.Struct, kw_only=True):
         status, retry_after, message, reason: a refusal.
         hang: never answer. disconnect: reset the connection. cut: stop in the middle of the body.
         body, content_type: answer 200 with this body.
-        expire: compact the history first, so that continue tokens are expired.
+        expire: forget this resource's revisions first, so that its continue tokens are expired.
     """
 
     plural: str

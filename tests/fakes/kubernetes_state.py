@@ -139,6 +139,13 @@ class State:
             self.compacted = self.revision
             self.history.clear()
 
+    def expire_pages(self, plural: str) -> None:
+        """Forget the lists of one resource that are being read; others go on."""
+        with self.lock:
+            for pinned in self._pinned.values():
+                for resource in [resource for resource in pinned if resource.plural == plural]:
+                    del pinned[resource]
+
     def remove_group(self, group: str) -> None:
         """Serve no longer an API group (an older cluster, a custom resource that is not installed)."""
         with self.lock:

@@ -45,8 +45,8 @@ async def test_a_list_that_expires_twice_is_unknown_not_half_known(server: FakeK
     collected = await live(page_size=1).collect()
     assert collected.pods == ()
     assert "Pod" not in collected.read_kinds
-    [pods] = [item for item in collected.unreadable if item.kind == "Pod"]
-    assert pods.reason == "error"
+    [pods] = collected.unreadable
+    assert (pods.kind, pods.reason) == ("Pod", "error")
     assert "expired twice" in pods.detail
 
 
