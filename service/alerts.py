@@ -87,6 +87,8 @@ async def follow(
         alert = alerts.get((row.id, row.openings))
         decision = _decide(word, alert, how)
         decisions[fingerprint] = decision
+        tell = log.info if decision in ("announced", "resolved", "withdrawn") else log.debug
+        tell("alert", decision=decision, rule=row.rule, cluster=row.cluster, fingerprint=fingerprint)
         if decision == "announced" and how.channel is not None:
             alert = _opened(row, how.channel, now, ids)
             session.add(alert)
@@ -102,7 +104,6 @@ async def follow(
             alert.resolved_at = alert.updated_at = now
             if decision == "resolved":
                 lines.append(_line(alert, "resolve", now))
-        log.info("alert", decision=decision, rule=row.rule, cluster=row.cluster, fingerprint=fingerprint)
     await session.flush()
     session.add_all(lines)
     return decisions
