@@ -1,0 +1,376 @@
+"""Which software for GPUs a cluster has, and whether it works: operators, plugins, schedulers, autoscalers.
+
+The table is ``components`` of ``rules/data/components.json``, one row per line, each with its source and date. A
+component shows in its DaemonSets, Deployments and StatefulSets (by name, label or image path; never by registry host:
+mirrors are common), in its pods where those kinds were not read, in the objects and API groups that it brings, in nodes
+and pods that it marks, and in events that it writes. Absent is said only when all that would show it was read.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rules.facts.kinds import group_of
+from rules.facts.objects import OtherObject, Pod
+from rules.findings import ObjectRef
+
+if TYPE_CHECKING:
+    from rules.facts.cluster import ClusterFacts
+
+_DATA = Path(__file__).parent.parent / "data" / "components.json"
+_WORKLOADS = ("DaemonSet", "Deployment", "StatefulSet")
+_NAME_LABELS = ("app.kubernetes.io/name", "app", "name", "k8s-app", "app.kubernetes.io/component")
+_TEMPLATE_HASH = re.compile(r"-[a-z0-9]{6,10}\Z")
+_WAITING_WELL = frozenset({"ContainerCreating", "PodInitializing"})
+
+
+class Role(StrEnum):
+    """What a component is for."""
+
+    GPU_OPERATOR = "gpu-operator"
+    DRIVER = "driver"
+    CONTAINER_TOOLKIT = "container-toolkit"
+    VALIDATOR = "validator"
+    DEVICE_PLUGIN = "device-plugin"
+    DRA_DRIVER = "dra-driver"
+    FEATURE_DISCOVERY = "feature-discovery"
+    GPU_METRICS = "gpu-metrics"
+    SHARING = "sharing"
+    NETWORK = "network"
+    GANG_SCHEDULER = "gang-scheduler"
+    TRAINING_OPERATOR = "training-operator"
+    SERVING = "serving"
+    POD_AUTOSCALER = "pod-autoscaler"
+    NODE_AUTOSCALER = "node-autoscaler"
+    TERMINATION_HANDLER = "termination-handler"
+    NODE_HEALTH = "node-health"
+    MONITORING = "monitoring"
+
+
+class ComponentRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one piece of software is recognised.
+
+    Attributes:
+        name: as its project writes it.
+        workloads: patterns of whole names of its workloads, also met in their name labels.
+        images: ends of its images' repository paths.
+        groups: API groups that nobody else serves; kinds: objects (``group/Kind``) of groups that others share.
+        schedulers: values of ``schedulerName`` that mean it.
+        reporters: components that events of it name.
+        node_labels: labels that only it puts on nodes.
+        hosted: providers also run it outside the cluster, so that no workload of it needs to show.
+    """
+
+    id: str
+    name: str
+    role: Role
+    workloads: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    schedulers: tuple[str, ...] = ()
+    reporters: tuple[str, ...] = ()
+    node_labels: tuple[str, ...] = ()
+    hosted: bool = False
+    source: str
+    as_of: str
+
+
+class _File(msgspec.Struct, frozen=True):
+    components: tuple[ComponentRow, ...]
+
+
+class Component(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of software in one cluster.
+
+    Attributes:
+        present: None when not all that would show it was read.
+        healthy: its workloads are complete and its own status object says so; None when neither tells.
+        shown_by: objects that show it, workloads first.
+        troubled: those of them that are not as they should be.
+    """
+
+    row: ComponentRow
+    present: bool | None
+    healthy: bool | None
+    shown_by: tuple[ObjectRef, ...] = ()
+    troubled: tuple[ObjectRef, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Id of the component in the table."""
+        return self.row.id
+
+    @property
+    def name(self) -> str:
+        """Its project's name."""
+        return self.row.name
+
+
+class Components(msgspec.Struct, frozen=True):
+    """All components of the table as they are in one cluster."""
+
+    by_id: Mapping[str, Component]
+
+    def __getitem__(self, ident: str) -> Component:
+        return self.by_id[ident]
+
+    def of_role(self, role: Role | str) -> tuple[Component, ...]:
+        """All of one role, present or not."""
+        return tuple(item for item in self.by_id.values() if item.row.role == role)
+
+    def present(self, role: Role | str) -> tuple[Component, ...]:
+        """Those of one role that are there."""
+        return tuple(item for item in self.of_role(role) if item.present)
+
+    def has(self, role: Role | str) -> bool | None:
+        """Whether one of that role is there; None when that is not certain."""
+        answers = {item.present for item in self.of_role(role)}
+        return True if True in answers else None if None in answers else False
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A workload, by its own object or by a pod of it."""
+
+    ref: ObjectRef
+    names: tuple[str, ...]
+    images: tuple[str, ...]
+    healthy: bool | None
+
+
+@cache
+def component_rows() -> tuple[ComponentRow, ...]:
+    """The table."""
+    return msgspec.json.decode(_DATA.read_bytes(), type=_File).components
+
+
+@cache
+def _workload_pattern(row_id: str) -> re.Pattern[str]:
+    row = next(item for item in component_rows() if item.id == row_id)
+    return re.compile("|".join(f"(?:{pattern})" for pattern in row.workloads) or r"(?!)")
+
+
+def components_of(facts: "ClusterFacts") -> Components:
+    """Every component of the table as far as ``facts`` tell."""
+    seen = tuple(_workloads(facts))
+    schedulers = _schedulers(facts)
+    reporters = _reporters(facts)
+    objects = _custom_objects(facts)
+    return Components(
+        {row.id: _component(row, facts, seen, schedulers, reporters, objects) for row in component_rows()}
+    )
+
+
+def is_component(name: str, labels: Mapping[str, str] | None = None, images: Iterable[str] = ()) -> str | None:
+    """Id of the component that a workload of this name, labels and images belongs to; None for others."""
+    seen = Seen(ObjectRef("", "", name), (name, *_label_names(labels)), tuple(map(repository, images)), None)
+    return next((row.id for row in component_rows() if _belongs(row, seen)), None)
+
+
+def repository(image: str) -> str:
+    """Repository path of an image, with its host but without tag and digest."""
+    path = image.partition("@")[0]
+    head, slash, last = path.rpartition("/")
+    return f"{head}{slash}{last.partition(':')[0]}"
+
+
+def _component(
+    row: ComponentRow,
+    facts: "ClusterFacts",
+    seen: tuple[Seen, ...],
+    schedulers: Mapping[str, ObjectRef],
+    reporters: Mapping[str, ObjectRef],
+    objects: tuple[OtherObject, ...],
+) -> Component:
+    workloads = [item for item in seen if _belongs(row, item)]
+    own = [item for item in objects if group_of(item.apiVersion) in row.groups or _kind(item) in row.kinds]
+    told = {ref_of(item): health for item in own if (health := status_health(item)) is not None}
+    shown = [item.ref for item in workloads] + [ref_of(item) for item in own]
+    shown += [schedulers[name] for name in row.schedulers if name in schedulers]
+    shown += [reporters[name] for name in row.reporters if name in reporters]
+    shown += [node.ref for node in facts.nodes if any(label in node.labels for label in row.node_labels)][:1]
+    served = _served(row, facts)
+    verdicts = [item.healthy for item in workloads] + list(told.values())
+    troubled = [item.ref for item in workloads if item.healthy is False]
+    troubled += [ref for ref, health in told.items() if not health]
+    return Component(
+        row=row,
+        present=True if shown or served else None if served is None or not _workloads_known(row, facts) else False,
+        healthy=False if False in verdicts else True if True in verdicts else None,
+        shown_by=tuple(dict.fromkeys(shown)),
+        troubled=tuple(dict.fromkeys(troubled)),
+    )
+
+
+def _belongs(row: ComponentRow, item: Seen) -> bool:
+    pattern = _workload_pattern(row.id)
+    if any(pattern.fullmatch(name) for name in item.names):
+        return True
+    if row.id == "nvidia_device_plugin" and any("mps-control-daemon" in name for name in item.names):
+        return False
+    return any(image == end or image.endswith(f"/{end}") for end in row.images for image in item.images)
+
+
+def _served(row: ComponentRow, facts: "ClusterFacts") -> bool | None:
+    """Whether the API server serves what the component brings; None when that was not read."""
+    wanted = {*row.groups, *(kind.partition("/")[0] for kind in row.kinds)}
+    if not wanted:
+        return False
+    if facts.knows("CustomResourceDefinition"):
+        for item in facts.others.get("CustomResourceDefinition", ()):
+            group = item.metadata.name.partition(".")[2]
+            kind = ((item.spec or {}).get("names") or {}).get("kind")
+            if group in row.groups or f"{group}/{kind}" in row.kinds:
+                return True
+        return False
+    if facts.api_groups is None:
+        return None
+    if any(group in facts.api_groups for group in row.groups):
+        return True
+    # A group that others serve as well does not tell; objects of its kinds would.
+    shared = {kind.partition("/")[0] for kind in row.kinds} & facts.api_groups
+    return None if shared and not all(facts.knows(kind.partition("/")[2]) for kind in row.kinds) else False
+
+
+def _workloads_known(row: ComponentRow, facts: "ClusterFacts") -> bool:
+    """Whether workloads of the component would have been seen."""
+    if row.hosted:
+        return False
+    if not row.workloads:
+        return True
+    return facts.knows("Pod") and facts.knows("DaemonSet") and (facts.knows("Deployment") or not _brings_api(row))
+
+
+def _brings_api(row: ComponentRow) -> bool:
+    return bool(row.groups or row.kinds or row.schedulers)
+
+
+def _workloads(facts: "ClusterFacts") -> Iterator[Seen]:
+    for kind in _WORKLOADS:
+        for item in facts.others.get(kind, ()):
+            labels = item.metadata.labels
+            images = tuple(map(repository, images_of(item)))
+            yield Seen(ref_of(item), (item.metadata.name, *_label_names(labels)), images, workload_health(item))
+    owners: set[ObjectRef] = set()
+    for pod in facts.pods:
+        owner = _owner(pod.ref.namespace, pod.pod)
+        if pod.terminal or owner in owners or facts.knows(owner.kind):
+            continue
+        owners.add(owner)
+        spec = pod.pod.spec
+        images = tuple(repository(item.image) for item in (spec.containers if spec else None) or () if item.image)
+        names = (owner.name, *_label_names(pod.pod.metadata.labels))
+        yield Seen(pod.ref, names, images, _pod_health(pod.pod))
+
+
+def _owner(namespace: str, pod: Pod) -> ObjectRef:
+    for owner in pod.metadata.ownerReferences or ():
+        if owner.controller:
+            if owner.kind == "ReplicaSet":
+                return ObjectRef("Deployment", namespace, _TEMPLATE_HASH.sub("", owner.name))
+            return ObjectRef(owner.kind, namespace, owner.name)
+    return ObjectRef("Pod", namespace, pod.metadata.name)
+
+
+def _label_names(labels: Mapping[str, str] | None) -> tuple[str, ...]:
+    return tuple(labels[key] for key in _NAME_LABELS if labels.get(key)) if labels else ()
+
+
+def _schedulers(facts: "ClusterFacts") -> Mapping[str, ObjectRef]:
+    """A pod per scheduler that has placed one: only then it is there, and not just asked for in vain."""
+    found: dict[str, ObjectRef] = {}
+    for pod in facts.pods:
+        name = pod.pod.spec.schedulerName if pod.pod.spec else None
+        if name and name not in found and pod.node_name is not None:
+            found[name] = pod.ref
+    return found
+
+
+def _reporters(facts: "ClusterFacts") -> Mapping[str, ObjectRef]:
+    found: dict[str, ObjectRef] = {}
+    for event in facts.events:
+        for name in (event.source.component if event.source else None, event.reportingComponent):
+            if name:
+                found.setdefault(name, ObjectRef("Event", event.metadata.namespace or "", event.metadata.name))
+    return found
+
+
+def _custom_objects(facts: "ClusterFacts") -> tuple[OtherObject, ...]:
+    return tuple(item for items in facts.others.values() for item in items if "." in group_of(item.apiVersion))
+
+
+def _kind(item: OtherObject) -> str:
+    return f"{group_of(item.apiVersion)}/{item.kind}"
+
+
+def ref_of(item: OtherObject) -> ObjectRef:
+    """Reference to an object."""
+    return ObjectRef(item.kind, item.metadata.namespace or "", item.metadata.name)
+
+
+def template_of(item: OtherObject) -> Mapping[str, Any]:
+    """Pod spec in the template of a workload, as plain data; empty where there is none."""
+    template = (item.spec or {}).get("template")
+    spec = template.get("spec") if isinstance(template, dict) else None
+    return spec if isinstance(spec, dict) else {}
+
+
+def images_of(item: OtherObject) -> list[str]:
+    """Images of the containers in the template of a workload."""
+    containers = template_of(item).get("containers")
+    return [
+        str(container["image"])
+        for container in (containers if isinstance(containers, list) else ())
+        if isinstance(container, dict) and container.get("image")
+    ]
+
+
+def workload_health(item: OtherObject) -> bool | None:
+    """Whether a DaemonSet, Deployment or StatefulSet has all its pods ready; None when its status does not say.
+
+    A DaemonSet that no node selects is neither: the MPS daemon waits so for nodes that want it.
+    """
+    status, spec = item.status, item.spec or {}
+    if not status:
+        return None
+    if item.kind == "DaemonSet":
+        wanted = status.get("desiredNumberScheduled")
+        ready = status.get("numberReady", 0)
+    else:
+        wanted, ready = spec.get("replicas", 1), status.get("readyReplicas", 0)
+        if wanted == 0:
+            return False
+    if not isinstance(wanted, int) or not isinstance(ready, int) or wanted == 0:
+        return None
+    return ready >= wanted
+
+
+def status_health(item: OtherObject) -> bool | None:
+    """What an operator says of itself in its own object: ``status.state`` (NVIDIA ClusterPolicy, NicClusterPolicy) or a
+    condition ``Ready`` (AMD DeviceConfig, NVIDIADriver); None for objects that do not speak of the component."""
+    if item.kind not in ("ClusterPolicy", "NVIDIADriver", "GPUCluster", "NicClusterPolicy", "DeviceConfig"):
+        return None
+    status = item.status or {}
+    state = str(status.get("state") or "").lower()
+    if state in ("ready", "notready"):
+        return state == "ready"
+    conditions = status.get("conditions")
+    for condition in conditions if isinstance(conditions, list) else ():
+        if isinstance(condition, dict) and condition.get("type") == "Ready":
+            return bool(condition.get("status") == "True")
+    return None
+
+
+def _pod_health(pod: Pod) -> bool | None:
+    statuses = (pod.status.containerStatuses if pod.status else None) or ()
+    if not statuses:
+        return None
+    waiting = [item.state.waiting.reason for item in statuses if item.state and item.state.waiting]
+    if any(reason not in _WAITING_WELL for reason in waiting):
+        return False
+    return True if all(item.ready for item in statuses) else None
