@@ -8,6 +8,7 @@ from functools import cached_property
 import msgspec
 
 from rules.facts.autoscaler import NodeGroup, node_groups
+from rules.facts.budgets import Budget, budgets
 from rules.facts.dra import Dra
 from rules.facts.events import index_events
 from rules.facts.groups import (
@@ -27,6 +28,7 @@ from rules.facts.pause import collector_paused
 from rules.facts.pods import pod_facts
 from rules.facts.prices import PriceBook
 from rules.facts.resources import Vendor, left
+from rules.facts.scaling import Scaling, scaling
 from rules.findings import ObjectRef, Unreadable
 
 __all__ = [
@@ -126,6 +128,21 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def autoscaler_groups(self) -> tuple[NodeGroup, ...] | None:
         """Node groups of cluster-autoscaler; None when its status is not there to be read."""
         return node_groups(self.of_kind("ConfigMap"))
+
+    @cached_property
+    def scaling(self) -> Scaling:
+        """Who adds and removes nodes."""
+        return scaling(self.nodes, self.pods, self.events, self.others, self.read_kinds)
+
+    @cached_property
+    def budgets(self) -> tuple[Budget, ...]:
+        """PodDisruptionBudgets with the pods that they select; see also ``knows("PodDisruptionBudget")``."""
+        return budgets(self.of_kind("PodDisruptionBudget"), self.pods)
+
+    @cached_property
+    def guarded_pods(self) -> frozenset[ObjectRef]:
+        """Unfinished pods that a PodDisruptionBudget selects."""
+        return frozenset(pod.ref for budget in self.budgets for pod in budget.pods)
 
     def deployment_of(self, pod: PodFacts) -> ObjectRef | None:
         """The Deployment behind a pod; None when there is none."""
