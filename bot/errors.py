@@ -39,7 +39,7 @@ class DeliveryError(RemoteTrouble):
         super().__init__(f"Slack: {reason}" + (f" ({said})" if said else ""))
 
 
-class DeliveryTemporary(DeliveryError):  # noqa: N818 - the name says what to do
+class DeliveryTemporary(DeliveryError):
     """It may work later.
 
     Attributes:
@@ -57,7 +57,7 @@ class DeliveryTemporary(DeliveryError):  # noqa: N818 - the name says what to do
         self.outcome_unknown = outcome_unknown
 
 
-class DeliveryPermanent(DeliveryError):  # noqa: N818
+class DeliveryPermanent(DeliveryError):
     """It will not work until someone changes something; the message says what."""
 
     code = "slack-delivery-permanent"

@@ -21,11 +21,11 @@ MAX_BODY = 1024 * 1024
 """Slack's own requests stay far below; nothing bigger is read before its signature is checked."""
 
 
-class _TooLarge(Exception):  # noqa: N818
+class _TooLarge(Exception):
     pass
 
 
-class _Disconnected(Exception):  # noqa: N818
+class _Disconnected(Exception):
     pass
 
 

@@ -13,6 +13,7 @@ from litestar.types import ControllerRouterHandler
 from service.api.ask import AskController
 from service.api.audits import AuditController
 from service.api.clusters import ClusterController
+from service.api.compat import CompatController
 from service.api.findings import FindingController
 from service.api.front import Front, Gate
 from service.api.health import HealthController
@@ -63,6 +64,7 @@ def build(settings: Settings, *, advisor: UseCases | None = None) -> Litestar:
         AuditController,
         FindingController,
         RuleController,
+        CompatController,
         HealthController,
         Metrics,
     ]

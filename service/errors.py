@@ -121,7 +121,7 @@ class CursorInvalid(InputInvalid):
         super().__init__("the cursor is not one of ours; start again without it, and pass next_cursor on unchanged")
 
 
-class ClusterTrouble(AdvisorError):  # noqa: N818 - named like its siblings
+class ClusterTrouble(AdvisorError):
     """One cluster could not be read.
 
     Args:

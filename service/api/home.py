@@ -11,6 +11,9 @@ Ask (English, Spanish or Italian)
   curl -s {base}/v1/ask -d '{{"text": "¿Puedo ejecutar más de una carga por GPU?"}}'
   curl -s {base}/v1/ask -d '{{"text": "Posso eseguire più di un carico di lavoro per GPU?"}}'
 
+Check
+  curl -s {base}/v1/compat -d '{{"driver": "535.183.01", "image": "nvidia/cuda:12.8.1-base-ubuntu22.04"}}'
+
 Look
   {base}/v1/clusters                      connected clusters and their state
   {base}/v1/findings?state=open           what is wrong now; add &lang=es or &lang=it

@@ -45,4 +45,5 @@ def to_facts(name: str, collected: Collected, now: datetime, prices: "PriceBook"
         read_kinds=collected.read_kinds,
         unreadable=collected.unreadable,
         prices=prices,
+        api_groups=collected.api_groups,
     )

@@ -43,7 +43,7 @@ class Page(msgspec.Struct, frozen=True):
     continue_token: str
 
 
-class PageInvalid(Exception):  # noqa: N818 - never leaves this package
+class PageInvalid(Exception):
     """The body is not the list that was asked for; the message says where it stops being one."""
 
 
@@ -98,12 +98,14 @@ class _Collection:
         self._decode = decode
         self._seats = asyncio.Semaphore(settings.max_parallel)
         self._version: str | None = None
+        self._groups: frozenset[str] | None = None
         self._objects: dict[str, Sequence[Any]] = {}
         self._unreadable: dict[str, Unreadable] = {}
 
     async def run(self) -> None:
         self._version = await self._server_version()
         served = await self._served_versions()
+        self._groups = None if served is None else frozenset(served)
         async with asyncio.TaskGroup() as group:
             for spec in KINDS:
                 version = spec.versions[0] if served is None else _best(spec, served)
@@ -136,6 +138,7 @@ class _Collection:
             read_kinds=frozenset(self._objects),
             unreadable=tuple(self._unreadable[spec.kind] for spec in KINDS if spec.kind in self._unreadable),
             version=self._version,
+            api_groups=self._groups,
         )
 
     async def _server_version(self) -> str | None:

@@ -19,7 +19,7 @@ import msgspec
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
-class ExecFailed(Exception):  # noqa: N818 - never leaves this package
+class ExecFailed(Exception):
     """The plugin gave no credentials; the message says why and, where the kubeconfig has it, how to install it."""
 
 

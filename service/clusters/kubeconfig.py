@@ -29,7 +29,7 @@ EXPIRY_MARGIN = timedelta(minutes=2)
 """Credentials that end sooner than this are renewed before a collection rather than in the middle of it."""
 
 
-class LoginExpired(Exception):  # noqa: N818 - never leaves this package
+class LoginExpired(Exception):
     """The login stored in the kubeconfig is over and only a person can renew it."""
 
 

@@ -24,6 +24,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
         observed_from: where ``observed_at`` comes from: the ``setting``, the newest timestamp in the ``objects``, or
             the modification time of the newest ``file``; None for a live cluster.
         version: of the API server, for example ``v1.36.2``; None when it is not known.
+        api_groups: that the API server serves, the core group left out; None when it was not asked, or would not say.
     """
 
     nodes: tuple[Node, ...]
@@ -35,6 +36,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     observed_at: datetime | None = None
     observed_from: ObservedFrom | None = None
     version: str | None = None
+    api_groups: frozenset[str] | None = None
 
 
 class Connector(Protocol):

@@ -23,7 +23,7 @@ class Status(msgspec.Struct):
     details: StatusDetails | None = None
 
 
-class Refused(Exception):  # noqa: N818 - an answer, not an accident; it never leaves this package
+class Refused(Exception):
     """The server answered with another status than 200.
 
     Args:
