@@ -34,6 +34,7 @@ async def test_all_resources_are_in_it_and_nothing_else(document: dict[str, Any]
         "GET /v1/findings",
         "GET /v1/rules",
         "GET /v1/rules/{rule_id}",
+        "POST /v1/compat",
         "GET /health/live",
         "GET /health/ready",
     }
@@ -90,6 +91,8 @@ async def test_answers_and_reports_are_as_the_document_says(
         ("/v1/findings", "get", "200"): await client.get("/v1/findings"),
         ("/v1/rules", "get", "200"): await client.get("/v1/rules"),
         ("/v1/rules/{rule_id}", "get", "200"): await client.get("/v1/rules/idle-gpu-node"),
+        ("/v1/compat", "post", "200"): await client.post("/v1/compat", json={"driver": "535.183.01", "cuda": "12.8"}),
+        ("/v1/compat", "post", "400"): await client.post("/v1/compat", json={}),
         ("/health/live", "get", "200"): await client.get("/health/live"),
         ("/v1/rules/{rule_id}", "get", "404"): await client.get("/v1/rules/none"),
         ("/v1/ask", "post", "400"): await client.post("/v1/ask", json={}),
@@ -101,13 +104,17 @@ async def test_answers_and_reports_are_as_the_document_says(
         jsonschema.Draft202012Validator({**schema, "components": document["components"]}).validate(response.json())
 
 
-async def test_the_examples_of_a_question_are_valid_questions(document: dict[str, Any]) -> None:
-    content = document["paths"]["/v1/ask"]["post"]["requestBody"]["content"]["application/json"]
+@pytest.mark.parametrize("path", ["/v1/ask", "/v1/compat"])
+async def test_the_examples_of_a_request_are_valid_and_work(
+    document: dict[str, Any], client: httpx.AsyncClient, path: str
+) -> None:
+    content = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
     schema = {**content["schema"], "components": document["components"]}
     examples = content["schema"]["examples"]
     assert len(examples) >= 3
     for example in examples:
         jsonschema.Draft202012Validator(schema).validate(example)
+        assert (await client.post(path, json=example)).status_code == 200
 
 
 async def test_yaml_and_json_say_the_same(client: httpx.AsyncClient, document: dict[str, Any]) -> None:
