@@ -1,14 +1,16 @@
 """Facts about one cluster, derived once from its objects and indexed for the rules."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
+from typing import TypeVar, cast
 
 import msgspec
 
 from rules.facts.autoscaler import NodeGroup, node_groups
 from rules.facts.budgets import Budget, budgets
+from rules.facts.components import Components, components_of
 from rules.facts.dra import Dra
 from rules.facts.events import index_events
 from rules.facts.groups import (
@@ -29,6 +31,7 @@ from rules.facts.pods import pod_facts
 from rules.facts.prices import PriceBook
 from rules.facts.resources import Vendor, left
 from rules.facts.scaling import Scaling, scaling
+from rules.facts.storage import ClaimFacts, claims_of
 from rules.findings import ObjectRef, Unreadable
 
 __all__ = [
@@ -43,6 +46,7 @@ __all__ = [
     "build",
 ]
 
+Derived = TypeVar("Derived")
 _NOT_DEMAND = ("visible-devices", "device-mount")
 
 
@@ -55,6 +59,7 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             Kubernetes only, Volcano's are under ``Job.batch.volcano.sh``. See also :meth:`of_kind`.
         read_kinds: kinds that were read completely; a kind outside it is unknown, not empty.
         unreadable: kinds that could not be read, with the reason.
+        api_groups: API groups that the server serves; None when it was not asked (see :attr:`components`).
     """
 
     name: str
@@ -65,6 +70,7 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     others: Mapping[str, tuple[OtherObject, ...]]
     read_kinds: frozenset[str]
     unreadable: tuple[Unreadable, ...]
+    api_groups: frozenset[str] | None = None
 
     def knows(self, kind: str) -> bool:
         """True when all objects of ``kind`` were read (there may be none)."""
@@ -144,6 +150,27 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Unfinished pods that a PodDisruptionBudget selects."""
         return frozenset(pod.ref for budget in self.budgets for pod in budget.pods)
 
+    @cached_property
+    def components(self) -> Components:
+        """Software for GPUs that is there, and whether it works."""
+        return components_of(self)
+
+    @cached_property
+    def claims(self) -> Mapping[ObjectRef, ClaimFacts]:
+        """PersistentVolumeClaims by reference; see also ``knows("PersistentVolumeClaim")``."""
+        return claims_of(self)
+
+    def remember(self, key: str, make: Callable[[], Derived]) -> Derived:
+        """What several rules share and none should work out twice: the value under ``key``, made when first asked
+        for. The same key must always be given an equal ``make``."""
+        if key not in self._remembered:
+            self._remembered[key] = make()
+        return cast("Derived", self._remembered[key])
+
+    @cached_property
+    def _remembered(self) -> dict[str, object]:
+        return {}
+
     def deployment_of(self, pod: PodFacts) -> ObjectRef | None:
         """The Deployment behind a pod; None when there is none."""
         return deployment_of(pod, self._deployments)
@@ -189,6 +216,7 @@ def build(
     read_kinds: Iterable[str],
     unreadable: Iterable[Unreadable] = (),
     prices: PriceBook,
+    api_groups: Iterable[str] | None = None,
 ) -> ClusterFacts:
     """Derive and index the facts of one cluster.
 
@@ -199,6 +227,7 @@ def build(
         read_kinds: kinds that were read completely.
         unreadable: kinds that could not be read.
         prices: what nodes cost.
+        api_groups: that the API server serves; None when it was not asked.
     """
     filed = {kind: tuple(items) for kind, items in (others or {}).items()}
     kinds = frozenset(read_kinds)
@@ -213,6 +242,7 @@ def build(
         others=filed,
         read_kinds=kinds,
         unreadable=tuple(unreadable),
+        api_groups=None if api_groups is None else frozenset(api_groups),
     )
 
 

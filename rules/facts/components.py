@@ -143,6 +143,15 @@ class Seen(msgspec.Struct, frozen=True):
     healthy: bool | None
 
 
+class _Signs(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a cluster may show a component."""
+
+    workloads: tuple[Seen, ...]
+    schedulers: Mapping[str, ObjectRef]
+    reporters: Mapping[str, ObjectRef]
+    objects: tuple[OtherObject, ...]
+
+
 @cache
 def component_rows() -> tuple[ComponentRow, ...]:
     """The table."""
@@ -157,13 +166,13 @@ def _workload_pattern(row_id: str) -> re.Pattern[str]:
 
 def components_of(facts: "ClusterFacts") -> Components:
     """Every component of the table as far as ``facts`` tell."""
-    seen = tuple(_workloads(facts))
-    schedulers = _schedulers(facts)
-    reporters = _reporters(facts)
-    objects = _custom_objects(facts)
-    return Components(
-        {row.id: _component(row, facts, seen, schedulers, reporters, objects) for row in component_rows()}
+    signs = _Signs(
+        workloads=tuple(_workloads(facts)),
+        schedulers=_schedulers(facts),
+        reporters=_reporters(facts),
+        objects=_custom_objects(facts),
     )
+    return Components({row.id: _component(row, facts, signs) for row in component_rows()})
 
 
 def is_component(name: str, labels: Mapping[str, str] | None = None, images: Iterable[str] = ()) -> str | None:
@@ -179,20 +188,13 @@ def repository(image: str) -> str:
     return f"{head}{slash}{last.partition(':')[0]}"
 
 
-def _component(
-    row: ComponentRow,
-    facts: "ClusterFacts",
-    seen: tuple[Seen, ...],
-    schedulers: Mapping[str, ObjectRef],
-    reporters: Mapping[str, ObjectRef],
-    objects: tuple[OtherObject, ...],
-) -> Component:
-    workloads = [item for item in seen if _belongs(row, item)]
-    own = [item for item in objects if group_of(item.apiVersion) in row.groups or _kind(item) in row.kinds]
+def _component(row: ComponentRow, facts: "ClusterFacts", signs: _Signs) -> Component:
+    workloads = [item for item in signs.workloads if _belongs(row, item)]
+    own = [item for item in signs.objects if group_of(item.apiVersion) in row.groups or _kind(item) in row.kinds]
     told = {ref_of(item): health for item in own if (health := status_health(item)) is not None}
     shown = [item.ref for item in workloads] + [ref_of(item) for item in own]
-    shown += [schedulers[name] for name in row.schedulers if name in schedulers]
-    shown += [reporters[name] for name in row.reporters if name in reporters]
+    shown += [signs.schedulers[name] for name in row.schedulers if name in signs.schedulers]
+    shown += [signs.reporters[name] for name in row.reporters if name in signs.reporters]
     shown += [node.ref for node in facts.nodes if any(label in node.labels for label in row.node_labels)][:1]
     served = _served(row, facts)
     verdicts = [item.healthy for item in workloads] + list(told.values())

@@ -36,15 +36,18 @@ BUILT_IN = (
     Resource("", "v1", "configmaps", "ConfigMap", True),
     Resource("", "v1", "secrets", "Secret", True),
     Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True),
+    Resource("", "v1", "persistentvolumes", "PersistentVolume", False),
     Resource("apps", "v1", "daemonsets", "DaemonSet", True),
     Resource("apps", "v1", "deployments", "Deployment", True),
     Resource("apps", "v1", "replicasets", "ReplicaSet", True),
     Resource("apps", "v1", "statefulsets", "StatefulSet", True),
+    Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", True),
     Resource("batch", "v1", "jobs", "Job", True),
     Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", True),
     Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", True),
     Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", False),
     Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", False),
+    Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False),
 )
 
 
