@@ -64,6 +64,7 @@ class ComponentRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         reporters: components that events of it name.
         node_labels: labels that only it puts on nodes.
         hosted: providers also run it outside the cluster, so that no workload of it needs to show.
+        default_off: an API of Kubernetes that nobody has who did not switch it on; only its objects show it.
     """
 
     id: str
@@ -77,6 +78,7 @@ class ComponentRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     reporters: tuple[str, ...] = ()
     node_labels: tuple[str, ...] = ()
     hosted: bool = False
+    default_off: bool = False
     source: str
     as_of: str
 
@@ -221,7 +223,7 @@ def _belongs(row: ComponentRow, item: Seen) -> bool:
 def _served(row: ComponentRow, facts: "ClusterFacts") -> bool | None:
     """Whether the API server serves what the component brings; None when that was not read."""
     wanted = {*row.groups, *(kind.partition("/")[0] for kind in row.kinds)}
-    if not wanted:
+    if not wanted or row.default_off:
         return False
     if facts.knows("CustomResourceDefinition"):
         for item in facts.others.get("CustomResourceDefinition", ()):
@@ -234,9 +236,12 @@ def _served(row: ComponentRow, facts: "ClusterFacts") -> bool | None:
         return None
     if any(group in facts.api_groups for group in row.groups):
         return True
-    # A group that others serve as well does not tell; objects of its kinds would.
-    shared = {kind.partition("/")[0] for kind in row.kinds} & facts.api_groups
-    return None if shared and not all(facts.knows(kind.partition("/")[2]) for kind in row.kinds) else False
+    # A group that others serve as well does not tell, but whether its kinds could be listed does.
+    shared = [kind.partition("/")[2] for kind in row.kinds if kind.partition("/")[0] in facts.api_groups]
+    absent = {item.kind for item in facts.unreadable if item.reason == "not-found"}
+    if any(facts.knows(kind) for kind in shared):
+        return True
+    return False if absent.issuperset(shared) else None
 
 
 def _workloads_known(row: ComponentRow, facts: "ClusterFacts") -> bool:
