@@ -1,16 +1,21 @@
-"""Why a pending GPU pod gets no node: the nodes as the pod sees them, and one named cause."""
+"""Why a pending GPU pod gets no node: the nodes as the pod sees them, and one named cause.
+
+:func:`waiting` works it out once per audit; the rules that explain one cause each (``fragmentation``,
+``untolerated-gpu-taint-pod`` ...) and ``gpu-pod-pending``, which tells the rest, all read it there.
+"""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from rules.checks._kit import names, note
+from rules.checks._kit import age, names, note, owner_of
 from rules.checks._scheduler_message import Cause, Reason, read, read_gang, read_refusal
-from rules.checks._scheduling import Fit, Obstacle, fit, selector_of, vendor_of
+from rules.checks._scheduling import Fit, Obstacle, demands, fit, selector_of, vendor_of
 from rules.facts.cluster import ClusterFacts, GpuResource, NodeFacts, PodFacts
 from rules.facts.objects import Event
-from rules.findings import Note
+from rules.findings import Note, ObjectRef
+from rules.policy import Policy
 
 _SCALE_UP_FRESH = timedelta(minutes=30)
 _DEFAULT_SCHEDULER = "default-scheduler"
@@ -21,7 +26,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """One cause and what shows it.
 
     Attributes:
-        cause: key of the rule's ``values.cause``; ``remedy``: key of its remedies.
+        cause: key of the values of ``cause`` in the words of ``gpu-pod-pending``; ``remedy``: key of its remedies.
         judged: GPU nodes that the pod's selector admits (all GPU nodes where it admits none), as the pod sees them.
         nearest: those of them with the fewest obstacles.
         opening: the sentence about the cause; ``closing``: what autoscalers say.
@@ -39,11 +44,71 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     enumerate_nodes: bool = True
 
 
-def diagnose(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...] | None = None) -> Diagnosis:
-    """Why ``pod`` has no node. ``fits`` are :func:`fits_of` the pod, where they are known from one like it."""
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods of one owner with the same demands that have waited for a node for longer than the grace period.
+
+    Attributes:
+        identity: owner and demands: what makes it the same trouble tomorrow.
+        pods: the one that has waited longest first.
+        fits: every GPU node as these pods see it.
+    """
+
+    identity: str
+    pods: tuple[PodFacts, ...]
+    fits: tuple[Fit, ...]
+    diagnosis: Diagnosis
+
+    @property
+    def first(self) -> PodFacts:
+        """The pod that has waited longest."""
+        return self.pods[0]
+
+    @property
+    def refs(self) -> tuple[ObjectRef, ...]:
+        """All of its pods."""
+        return tuple(pod.ref for pod in self.pods)
+
+    @property
+    def resource(self) -> str | None:
+        """The first GPU resource that it asks for; None where it asks in another way."""
+        return next(iter(self.first.gpu_requests), None)
+
+    @property
+    def admitted(self) -> tuple[Fit, ...]:
+        """GPU nodes that its selector admits."""
+        return tuple(item for item in self.fits if Obstacle.SELECTOR not in item.obstacles)
+
+
+def waiting(facts: ClusterFacts, policy: Policy) -> tuple[Waiting, ...]:
+    """All that waits for a GPU node, in order of :attr:`Waiting.identity`, but for pods that are being deleted or are
+    younger than the grace period of ``policy``."""
+    grace = policy.pending_grace_seconds
+    return facts.remember(f"waiting after {grace} s", lambda: _waiting(facts, grace))
+
+
+def _waiting(facts: ClusterFacts, grace: int) -> tuple[Waiting, ...]:
+    queues: dict[str, tuple[str, list[PodFacts]]] = {}
+    for pod in facts.pending_gpu_pods:
+        waited = age(facts, pod.pod.metadata.creationTimestamp)
+        if waited is None or waited < grace or pod.pod.metadata.deletionTimestamp:
+            continue
+        demand = demands(pod)
+        queues.setdefault(f"{owner_of(pod)} {demand}", (demand, []))[1].append(pod)
+    seen: dict[str, tuple[Fit, ...]] = {}
+    found = []
+    for identity, (demand, pods) in sorted(queues.items()):
+        pods.sort(key=lambda pod: (str(pod.pod.metadata.creationTimestamp), pod.ref))
+        if demand not in seen:
+            seen[demand] = fits_of(facts, pods[0])
+        diagnosis = diagnose(facts, pods[0], seen[demand])
+        found.append(Waiting(identity=identity, pods=tuple(pods), fits=seen[demand], diagnosis=diagnosis))
+    return tuple(found)
+
+
+def diagnose(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...]) -> Diagnosis:
+    """Why ``pod`` has no node, where ``fits`` are :func:`fits_of` it."""
     message = _message(facts, pod)
-    seen = fits_of(facts, pod) if fits is None else fits
-    verdict = _held_back(pod, message) or _by_nodes(facts, pod, seen, read(message or ""))
+    verdict = _held_back(pod, message, fits) or _by_nodes(facts, pod, fits, read(message or ""))
     coming, closing = _autoscalers(facts, pod, verdict.cause)
     if coming:
         verdict = msgspec.structs.replace(verdict, cause="scale_up", remedy="scale_up")
@@ -54,10 +119,17 @@ def diagnose(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...] | None = 
 
 def fits_of(facts: ClusterFacts, pod: PodFacts) -> tuple[Fit, ...]:
     """All GPU nodes as the pod sees them."""
-    return tuple(fit(pod, node) for node in facts.gpu_nodes)
+    return tuple(fit(pod, node, facts.left_on(node)) for node in facts.gpu_nodes)
 
 
-def _held_back(pod: PodFacts, message: str | None) -> Diagnosis | None:
+def _judged(fits: tuple[Fit, ...]) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
+    """The nodes that the selector admits (all where it admits none), and those of them with the fewest obstacles."""
+    judged = tuple(item for item in fits if Obstacle.SELECTOR not in item.obstacles) or fits
+    fewest = min((len(item.obstacles) for item in judged), default=0)
+    return judged, tuple(item for item in judged if len(item.obstacles) == fewest)
+
+
+def _held_back(pod: PodFacts, message: str | None, fits: tuple[Fit, ...]) -> Diagnosis | None:
     """Causes that have nothing to do with nodes: gates, gangs, a scheduler that is not there."""
     spec, status = pod.pod.spec, pod.pod.status
     gates = [str(item.get("name")) for item in (spec.schedulingGates if spec else None) or []]
@@ -72,15 +144,13 @@ def _held_back(pod: PodFacts, message: str | None) -> Diagnosis | None:
     looked_at = message is not None or any(item.type == "PodScheduled" for item in (status and status.conditions) or [])
     if scheduler != _DEFAULT_SCHEDULER and not looked_at:
         opening = note("scheduler_silent", scheduler=scheduler)
-        return Diagnosis(cause="scheduler", remedy="scheduler", opening=opening, enumerate_nodes=False)
+        judged, nearest = _judged(fits)
+        return Diagnosis(cause="scheduler", remedy="scheduler", judged=judged, nearest=nearest, opening=opening)
     return None
 
 
 def _by_nodes(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...], reasons: tuple[Reason, ...]) -> Diagnosis:
-    admitted = tuple(item for item in fits if Obstacle.SELECTOR not in item.obstacles)
-    judged = admitted or fits
-    fewest = min((len(item.obstacles) for item in judged), default=0)
-    nearest = tuple(item for item in judged if len(item.obstacles) == fewest)
+    judged, nearest = _judged(fits)
     absent = [reason.subject for reason in reasons if reason.cause == Cause.CLAIM_MISSING and reason.subject]
     if absent:
         opening = note("claim_missing", subjects=absent)
@@ -89,17 +159,21 @@ def _by_nodes(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...], reasons
         missing = _not_offered(facts, pod, judged, nearest)
         if missing is not None:
             return missing
-    if nearest and not fewest:
+    if nearest and not nearest[0].obstacles:
         return _beyond_objects(reasons, judged, nearest)
     if not judged:
         return Diagnosis(cause="no_gpu_node", remedy="no_gpu_node", opening=note("no_gpu_node"))
-    if not admitted:
+    if all(Obstacle.SELECTOR in item.obstacles for item in judged):
         return Diagnosis(cause="selector", remedy="selector", judged=judged, nearest=nearest)
     kinds = {kind for item in nearest for kind in item.obstacles}
-    cause = next(iter(kinds)).value if len(kinds) == 1 else "mixed"
+    cause = remedy = next(iter(kinds)).value if len(kinds) == 1 else "mixed"
+    if all(Obstacle.TOO_SMALL in item.obstacles for item in judged):
+        # No patience and no toleration helps before this: it comes first, the others are told beside it.
+        cause = "too_small"
+        remedy = "too_small_tainted" if Obstacle.TAINT in kinds else cause
     outside = [item.node.ref for item in fits if item.obstacles == {Obstacle.SELECTOR}]
     opening = note("free_elsewhere", at=names(outside), selector=selector_of(pod))
-    return Diagnosis(cause=cause, remedy=cause, judged=judged, nearest=nearest, opening=opening if outside else None)
+    return Diagnosis(cause=cause, remedy=remedy, judged=judged, nearest=nearest, opening=opening if outside else None)
 
 
 def _not_offered(
@@ -131,7 +205,6 @@ def _not_offered(
             judged=judged,
             nearest=nearest,
             opening=opening,
-            enumerate_nodes=False,
         )
     return Diagnosis(cause="no_gpu_node", remedy="no_gpu_node", opening=note("no_gpu_node"))
 

@@ -1,14 +1,16 @@
 """Why a pod does not fit on a node, worked out from the objects the way the default scheduler filters nodes.
 
-Only what the trimmed objects show is judged: readiness, cordon, taints, node selector, required node affinity and GPU
-resources. CPU, memory, volumes, spreading and inter-pod rules are left to the scheduler's own message
-(:mod:`rules.checks._scheduler_message`). Source: Kubernetes v1.36.2 pkg/scheduler/framework/plugins (nodeunschedulable,
-tainttoleration, nodeaffinity, noderesources).
+Only what the trimmed objects show is judged: readiness, cordon, taints, node selector, required node affinity, GPU
+resources and, where it is known what a node has left, CPU, memory, further resources and the number of pods. Volumes,
+spreading and inter-pod rules are left to the scheduler's own message (:mod:`rules.checks._scheduler_message`).
+Source: Kubernetes v1.36.2 pkg/scheduler/framework/plugins (nodeunschedulable, tainttoleration, nodeaffinity,
+noderesources).
 """
 
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -16,20 +18,24 @@ import msgspec
 
 from rules.facts.cluster import GpuResource, NodeFacts, PodFacts
 from rules.facts.objects import Taint, Toleration
+from rules.facts.resources import all_requests, gpu_name
 
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
 _MAKERS = (("nvidia.com", "nvidia"), ("amd.com", "amd"), ("intel.com", "intel"), ("habana.ai", "habana"))
 _SICK = re.compile(
-    r"unhealthy|xid|not-ready|unreachable|pressure|out-of-service|problem|quarantine|repair", re.IGNORECASE
+    r"unhealthy|xid|not-ready|unreachable|pressure|out-of-service|problem|quarantine|repair|uninitialized|unregistered"
+    r"|karpenter\.sh/disrupt|ToBeDeletedBy|DeletionCandidateOf|impending-|aws-node-termination-handler",
+    re.IGNORECASE,
 )
 
 
 class Obstacle(StrEnum):
     """What keeps a pod off a node.
 
-    ``sick`` is a taint that marks a fault of the node and must not be tolerated; ``not_offered`` a resource that this
-    node does not have; ``broken`` one that it should have and does not; ``unhealthy`` one of which it has enough, but
-    too few are healthy; ``too_small`` one of which it never has enough; ``in_use`` one that other pods hold.
+    ``sick`` is a taint that marks a fault of the node, or that it is coming or going, and must not be tolerated;
+    ``not_offered`` a resource that this node does not have; ``broken`` one that it should have and does not;
+    ``unhealthy`` one of which it has enough, but too few are healthy; ``too_small`` one of which it never has enough;
+    ``in_use`` one that other pods hold; ``other_resource`` is a lack of something that is no GPU.
     """
 
     NOT_READY = "not_ready"
@@ -42,6 +48,7 @@ class Obstacle(StrEnum):
     TOO_SMALL = "too_small"
     UNHEALTHY = "unhealthy"
     IN_USE = "in_use"
+    OTHER_RESOURCE = "other_resource"
 
 
 class Fit(msgspec.Struct, frozen=True):
@@ -50,16 +57,19 @@ class Fit(msgspec.Struct, frozen=True):
     Attributes:
         obstacles: empty when nothing of what is judged here keeps the pod off.
         tolerable, sick: keys of the taints that it does not tolerate: those that it could, and those that mark a fault.
+        lacking: resources besides GPUs of which too little is left.
     """
 
     node: NodeFacts
     obstacles: frozenset[Obstacle]
     tolerable: tuple[str, ...] = ()
     sick: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
 
-def fit(pod: PodFacts, node: NodeFacts) -> Fit:
-    """What keeps ``pod`` off ``node``."""
+def fit(pod: PodFacts, node: NodeFacts, rest: Mapping[str, Decimal] | None = None) -> Fit:
+    """What keeps ``pod`` off ``node``. Other resources than GPUs are judged where ``rest``, what the node has left of
+    each, is given (:meth:`~rules.facts.cluster.ClusterFacts.left_on`)."""
     obstacles: set[Obstacle] = set()
     taints = untolerated(pod, node)
     if node.ready is not True:
@@ -79,7 +89,34 @@ def fit(pod: PodFacts, node: NodeFacts) -> Fit:
         missing = _resource_obstacle(node, name, wanted)
         if missing:
             obstacles.add(missing)
-    return Fit(node, frozenset(obstacles), tolerable, sick)
+    lacking = _lacking(pod, rest) if rest is not None else ()
+    if lacking and rest is not None and Obstacle.IN_USE in obstacles:
+        # Who lets go of a GPU lets go of its CPU and memory too: only what is lacking even then is one more obstacle.
+        lacking = _lacking(pod, _without_holders(node, rest))
+    if lacking:
+        obstacles.add(Obstacle.OTHER_RESOURCE)
+    return Fit(node, frozenset(obstacles), tolerable, sick, lacking)
+
+
+def _without_holders(node: NodeFacts, rest: Mapping[str, Decimal]) -> dict[str, Decimal]:
+    freed = dict(rest)
+    for holder in node.pods:
+        if holder.gpu_requests and holder.pod.spec:
+            for name, amount in {**all_requests(holder.pod.spec), "pods": Decimal(1)}.items():
+                freed[name] = freed.get(name, Decimal(0)) + amount
+    return freed
+
+
+def _lacking(pod: PodFacts, rest: Mapping[str, Decimal]) -> tuple[str, ...]:
+    """Resources that the node lists and has too little of; what it does not list may be served by other means."""
+    if pod.pod.spec is None:
+        return ()
+    wanted = {**all_requests(pod.pod.spec), "pods": Decimal(1)}
+    return tuple(
+        name
+        for name, amount in wanted.items()
+        if name in rest and amount > max(rest[name], Decimal(0)) and gpu_name(name) is None
+    )
 
 
 def _resource_obstacle(node: NodeFacts, name: str, wanted: int) -> Obstacle | None:
@@ -220,5 +257,6 @@ def demands(pod: PodFacts) -> str:
     spec = pod.pod.spec
     parts: list[Any] = [sorted(pod.gpu_requests.items()), pod.other_gpu_claim]
     if spec:
+        parts.append(sorted((name, str(amount)) for name, amount in all_requests(spec).items()))
         parts += [spec.nodeSelector, spec.affinity, spec.tolerations, spec.schedulerName, bool(spec.schedulingGates)]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:8]

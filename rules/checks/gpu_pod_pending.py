@@ -2,11 +2,13 @@
 
 What:
     The pod is Pending without a node, asks for a GPU (by resource or DRA claim) and is older than the grace period.
-    The reason is worked out from the objects the way the scheduler filters nodes (cordon, taints, selector, required
-    affinity, GPU resources against what unfinished pods request), because the scheduler's own message names only the
-    first obstacle of each node; what objects cannot show (memory, volumes, claims, gangs) is taken from that message.
-    Nodes that the pod's selector admits come first: they are what its owner means. Pods of one owner with the same
-    demands are one finding. Gated pods (Kueue) and pods for which a node is on its way are told apart.
+    The reasons are worked out from the objects the way the scheduler filters nodes (cordon, taints, selector, required
+    affinity, GPUs, CPU and memory against what unfinished pods request), because the scheduler's own message names only
+    the first obstacle of each node: all obstacles are told, and which nodes nearly fit. What objects cannot show
+    (volumes, claims, gangs) is taken from that message. Nodes that the pod's selector admits come first: they are what
+    its owner means. Pods of one owner with the same demands are one finding. Gated pods (Kueue) and pods for which a
+    node is on its way are told apart. Where another rule names the cause of exactly these pods, or the fault of the
+    node that they wait for, that finding names them and this one is not raised.
 
 Why:
     A pod that can never fit waits for ever without an error. High where nothing will change by itself, medium where
@@ -23,15 +25,15 @@ Source:
 Seeds: S14, S18
 """
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from rules.checks._kit import age, found, holders, names, note, of, owner_of, seconds, short, tolerations
-from rules.checks._pending import Diagnosis, diagnose, fits_of
-from rules.checks._scheduling import Fit, Obstacle, demands, free, selector_of
-from rules.engine import Rule
-from rules.facts.cluster import ClusterFacts, PodFacts
-from rules.findings import Finding, Note, ObjectRef, Severity
+from rules.checks._kit import age, found, holders, names, note, of, seconds, short, tolerations
+from rules.checks._pending import Diagnosis, Waiting, waiting
+from rules.checks._scheduling import Fit, Obstacle, free, resource_of, selector_of
+from rules.engine import Root, Rule, Symptom, Yielded
+from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.findings import Note, Severity
 from rules.policy import Policy
 
 _SEVERITY = {
@@ -42,41 +44,61 @@ _SEVERITY = {
     "unclear": Severity.MEDIUM,
 }
 _SHOWN_NODES = 5
+_PODS_EXPLAINED_BY = (
+    "claim-pending",
+    "cpu-starved-gpu",
+    "extended-resource-in-dra-cluster",
+    "fragmentation",
+    "gang-min-member-rollout",
+    "gang-min-wrong",
+    "gang-operator-conflict",
+    "kueue-admits-without-capacity",
+    "kueue-never-admits",
+    "mig-resource-mismatch",
+    "partial-gang",
+    "rollout-deadlock",
+    "scale-from-zero-unknown-gpu",
+    "selector-matches-nothing",
+    "shared-rename-zero-key",
+    "untolerated-gpu-taint-pod",
+)
+_NODES_EXPLAINED_BY = {
+    "broken": (
+        "allocatable-zero-driver",
+        "device-plugin-missing",
+        "dra-slice-missing",
+        "mig-config-failed",
+        "karpenter-never-initialized",
+        "plugin-not-tolerating-taint",
+    ),
+    "unhealthy": ("allocatable-below-capacity",),
+    "sick": ("accelerated-hw-not-ready",),
+    "cordoned": ("cordoned-idle-gpu", "driver-upgrade-stuck"),
+    "not_ready": ("nodes-notready-gpu", "ghost-node"),
+}
+"""Rules that speak about the node whose single obstacle is the cause."""
 
 
-class Queue(NamedTuple):
-    """Pods of one owner with the same demands; the one that has waited longest first."""
-
-    identity: str
-    pods: list[PodFacts]
-
-
-def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
-    """Yield one finding per owner and demand."""
-    seen: dict[str, tuple[Fit, ...]] = {}
-    for queue in _queues(facts, policy):
-        first = queue.pods[0]
+def check(facts: ClusterFacts, policy: Policy) -> Iterator[Yielded]:
+    """Yield one finding per owner and demand, to be told unless a deeper one explains it."""
+    for queue in waiting(facts, policy):
+        first, diagnosis = queue.first, queue.diagnosis
         yield first.ref
-        demand = demands(first)
-        if demand not in seen:
-            seen[demand] = fits_of(facts, first)
-        diagnosis = diagnose(facts, first, seen[demand])
-        refs = [pod.ref for pod in queue.pods]
         near = [item.node.ref for item in diagnosis.nearest[:_SHOWN_NODES]]
         spare = _spare(facts, first)
         missing = {key for item in diagnosis.nearest for key in item.tolerable}
         helpful: dict[str, Any] = {"tolerations": tolerations(missing)} if missing else {}
-        yield found(
+        finding = found(
             _SEVERITY.get(diagnosis.cause, Severity.HIGH),
-            *refs,
+            *queue.refs,
             *near,
             remedy=diagnosis.remedy,
             identity=queue.identity,
-            notes=_notes(facts, first, diagnosis),
+            notes=_notes(first, diagnosis),
             pod=short(first.ref),
             pod_namespace=first.ref.namespace,
             pod_name=first.ref.name,
-            pods=of(names(refs)),
+            pods=of(names(queue.refs)),
             cause=diagnosis.cause,
             waited=seconds(age(facts, first.pod.metadata.creationTimestamp), "metadata.creationTimestamp"),
             asked=of(_asked(first), "spec.containers[].resources"),
@@ -87,19 +109,23 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             **helpful,
             scheduler_message=of(diagnosis.message, "condition PodScheduled or event FailedScheduling"),
         )
+        yield Symptom(finding, tuple(_roots(queue)), queue.refs)
 
 
-def _queues(facts: ClusterFacts, policy: Policy) -> list[Queue]:
-    queues: dict[str, list[PodFacts]] = {}
-    for pod in facts.pending_gpu_pods:
-        waited = age(facts, pod.pod.metadata.creationTimestamp)
-        if waited is None or waited < policy.pending_grace_seconds or pod.pod.metadata.deletionTimestamp:
-            continue
-        queues.setdefault(f"{owner_of(pod)} {demands(pod)}", []).append(pod)
-    return [
-        Queue(identity, sorted(pods, key=lambda pod: (str(pod.pod.metadata.creationTimestamp), pod.ref)))
-        for identity, pods in sorted(queues.items())
-    ]
+def _roots(queue: Waiting) -> Iterator[Root]:
+    for ref in queue.refs:
+        yield Root(ref, _PODS_EXPLAINED_BY)
+    cause = queue.diagnosis.cause
+    for item in queue.diagnosis.nearest:
+        if cause in _NODES_EXPLAINED_BY and (cause != Obstacle.UNHEALTHY or _fits_when_healed(queue, item.node)):
+            yield Root(item.node.ref, _NODES_EXPLAINED_BY[cause])
+
+
+def _fits_when_healed(queue: Waiting, node: NodeFacts) -> bool:
+    """Whether the pod would start once all devices of the node are healthy, whatever other pods hold there."""
+    wanted = queue.first.gpu_requests.items()
+    resources = {name: resource_of(node, name) for name, _ in wanted}
+    return all((item := resources[name]) and amount <= (item.capacity or 0) - item.requested for name, amount in wanted)
 
 
 def _spare(facts: ClusterFacts, pod: PodFacts) -> list[int] | None:
@@ -124,29 +150,54 @@ def _holders(diagnosis: Diagnosis) -> list[str]:
     return names(pod.ref for node in busy for pod in holders(node))
 
 
-def _notes(facts: ClusterFacts, pod: PodFacts, diagnosis: Diagnosis) -> Iterator[Note]:
+def _notes(pod: PodFacts, diagnosis: Diagnosis) -> Iterator[Note]:
     if diagnosis.opening is not None:
         yield diagnosis.opening
-    asked = sum(pod.gpu_requests.values())
     for obstacle in Obstacle:
         fits = [item for item in diagnosis.judged if obstacle in item.obstacles]
         if fits and diagnosis.enumerate_nodes:
-            yield _obstacle_note(obstacle, fits, asked, pod)
+            yield _obstacle_note(obstacle, fits, pod)
+    kinds = {str(kind) for item in diagnosis.nearest for kind in item.obstacles}
+    if kinds and diagnosis.enumerate_nodes and len(diagnosis.nearest) < len(diagnosis.judged):
+        yield note("nearest", at=_places(diagnosis.nearest), obstacles=sorted(kinds))
     held = _holders(diagnosis)
     if held:
         yield note("held_by", held=held)
     yield from diagnosis.closing
 
 
-def _obstacle_note(obstacle: Obstacle, fits: list[Fit], asked: int, pod: PodFacts) -> Note:
-    at = names(item.node.ref for item in fits)
-    if obstacle in (Obstacle.TAINT, Obstacle.SICK):
-        sick = obstacle == Obstacle.SICK
-        keys = {key for item in fits for key in (item.sick if sick else item.tolerable)}
-        return note(f"node_{obstacle}", at=at, taints=sorted(keys))
-    if obstacle == Obstacle.SELECTOR:
-        return note("node_selector", at=at, selector=selector_of(pod))
-    return note(f"node_{obstacle}", at=at, asked_count=asked)
+def _obstacle_note(obstacle: Obstacle, fits: list[Fit], pod: PodFacts) -> Note:
+    at = _places(fits)
+    match obstacle:
+        case Obstacle.TAINT | Obstacle.SICK:
+            sick = obstacle == Obstacle.SICK
+            keys = {key for item in fits for key in (item.sick if sick else item.tolerable)}
+            return note(f"node_{obstacle}", at=at, taints=sorted(keys))
+        case Obstacle.SELECTOR:
+            return note("node_selector", at=at, selector=selector_of(pod))
+        case Obstacle.OTHER_RESOURCE:
+            return note("node_other_resource", at=at, lacking=sorted({name for item in fits for name in item.lacking}))
+        case Obstacle.TOO_SMALL:
+            return note("node_too_small", at=at, asked_count=sum(pod.gpu_requests.values()), most=_most(pod, fits))
+    return note(f"node_{obstacle}", at=at)
+
+
+def _most(pod: PodFacts, fits: list[Fit]) -> int:
+    """The largest amount of a requested GPU resource that one of the nodes can ever give."""
+    resources = [resource_of(item.node, name) for item in fits for name in pod.gpu_requests]
+    return max((item.capacity or item.allocatable or 0 for item in resources if item), default=0)
+
+
+def _places(fits: Iterable[Fit]) -> list[str]:
+    """The nodes by name; where they are many, pools with the number of their nodes among them."""
+    nodes = [item.node for item in fits]
+    if len(nodes) <= _SHOWN_NODES:
+        return names(node.ref for node in nodes)
+    pools: dict[str, list[NodeFacts]] = {}
+    for node in nodes:
+        pools.setdefault(node.pool or node.name, []).append(node)
+    shown = [f"{pool} ×{len(group)}" if len(group) > 1 else group[0].name for pool, group in sorted(pools.items())]
+    return shown if len(shown) <= _SHOWN_NODES else [*shown[:_SHOWN_NODES], f"+{len(shown) - _SHOWN_NODES}"]
 
 
 RULE = Rule(

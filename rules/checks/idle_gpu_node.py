@@ -27,9 +27,10 @@ Seeds: S23, S24
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain
 
 from rules.checks._kit import age, cost_note, cost_of, found, gpus, holders, latest, moment, names, note, of, seconds
-from rules.checks._scheduling import demands, fit
+from rules.checks._scheduling import Obstacle, demands, fit
 from rules.compat import image_cuda
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
@@ -67,7 +68,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             continue
         if node.since is None or idle is None or idle < policy.idle_grace_seconds or _leaving(facts, node, policy):
             continue
-        fitting = [pod for pods in alike.values() if not fit(pods[0], node).obstacles for pod in pods]
+        seen = {demand: fit(pods[0], node, facts.left_on(node)).obstacles for demand, pods in alike.items()}
+        fitting = [pod for demand, pods in alike.items() if not seen[demand] for pod in pods]
         if node.name in nominated or _has_young(facts, fitting, policy):
             continue
         cost = cost_of(node.price, idle)
@@ -77,7 +79,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             node.ref,
             remedy="pending" if fitting else _remedy(node),
             cost=cost,
-            notes=_notes(node, cost, alike, fitting, released),
+            notes=_notes(node, cost, _elsewhere(alike, seen), fitting, released),
             node=node.name,
             idle=seconds(idle, "pod status" if released else "metadata.creationTimestamp"),
             idle_since=moment(since),
@@ -93,16 +95,14 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
 
 
 def _notes(
-    node: NodeFacts, cost: Cost | None, alike: dict[str, list[PodFacts]], fitting: list[PodFacts], released: bool
+    node: NodeFacts, cost: Cost | None, elsewhere: Note | None, fitting: list[PodFacts], released: bool
 ) -> Iterator[Note]:
     yield note("since_release" if released else "since_creation")
     yield cost_note(cost)
     if fitting:
         yield note("pending_fits", waiting=names(pod.ref for pod in fitting))
-    elif alike:
-        obstacles = sorted({str(kind) for pods in alike.values() for kind in fit(pods[0], node).obstacles})
-        waiting = names(pod.ref for pods in alike.values() for pod in pods)
-        yield note("pending_elsewhere", waiting=waiting, obstacles=obstacles)
+    elif elsewhere is not None:
+        yield elsewhere
     if node.unschedulable:
         yield note("cordoned")
     cpu_pods = _cpu_pods(node)
@@ -116,6 +116,13 @@ def _notes(
         yield note("kept_by_annotation", annotations=kept)
     if node.spot:
         yield note("spot")
+
+
+def _elsewhere(alike: dict[str, list[PodFacts]], seen: dict[str, frozenset[Obstacle]]) -> Note | None:
+    if not alike:
+        return None
+    waiting = names(pod.ref for pods in alike.values() for pod in pods)
+    return note("pending_elsewhere", waiting=waiting, obstacles=sorted({str(kind) for kind in chain(*seen.values())}))
 
 
 def _cpu_pods(node: NodeFacts) -> list[PodFacts]:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from rules.checks import RULES
+from rules.checks import RULES, gpu_pod_pending
 from rules.engine import evaluate
 from rules.facts.decode import decode_objects, newest_timestamp
 from rules.findings import Finding, Severity
 from rules.policy import Policy
 from rules.words import render
-from tests.rules.checks.kit import DATA, Plain, event, facts_of, findings, keys, node, only, pod
+from tests.rules.checks.kit import DATA, Plain, cluster, event, facts_of, keys, node, pod
 
-RULE = "gpu-pod-pending"
+ALONE = (gpu_pod_pending.RULE,)
 ONE = {"nvidia.com/gpu": 1}
 GPU_LABELS = {"nvidia.com/gpu.present": "true"}
 
@@ -27,8 +27,21 @@ def taint(key: str, value: str | None = None, effect: str = "NoSchedule") -> dic
     return {"key": key, "effect": effect, **({"value": value} if value else {})}
 
 
-def cause(*objects: Plain, **how: Any) -> tuple[str, str]:
-    found = only(RULE, *objects, **how)
+def findings(*objects: Plain) -> list[Finding]:
+    """What the rule says while no other rule explains it."""
+    report = evaluate(cluster(*objects), Policy(), ALONE)
+    assert report.failed_rules == ()
+    return list(report.findings)
+
+
+def only(*objects: Plain) -> Finding:
+    found = findings(*objects)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def cause(*objects: Plain) -> tuple[str, str]:
+    found = only(*objects)
     return str(found.value("cause")), found.remedy
 
 
@@ -36,7 +49,7 @@ BUSY = pod("holder", on="gpu-1", gpus=ONE)
 
 
 def test_all_gpus_in_use_names_who_holds_them() -> None:
-    found = only(RULE, node(), BUSY, pod("done", on="gpu-1", gpus=ONE, phase="Succeeded"), waiting())
+    found = only(node(), BUSY, pod("done", on="gpu-1", gpus=ONE, phase="Succeeded"), waiting())
     assert (found.value("cause"), found.severity) == ("in_use", Severity.LOW)
     assert found.value("free_total") == 0
     assert found.value("holders") == ["ml/holder"]
@@ -100,7 +113,7 @@ def test_the_cause_is_worked_out_from_the_objects(
     ],
 )
 def test_tolerations_are_compared_as_the_scheduler_compares_them(toleration: dict[str, str], tolerates: bool) -> None:
-    found = only(RULE, node(taints=[taint("sku", "gpu")]), waiting(tolerations=[toleration]))
+    found = only(node(taints=[taint("sku", "gpu")]), waiting(tolerations=[toleration]))
     assert (found.value("cause") == "unclear") is tolerates
     assert (found.value("cause") == "taint") is not tolerates
 
@@ -145,7 +158,6 @@ def test_nodes_that_the_selector_admits_come_first() -> None:
 
 def test_the_first_obstacle_of_the_message_hides_no_other() -> None:
     found = only(
-        RULE,
         node(gpus={"nvidia.com/gpu": 8}, taints=[taint("nvidia.com/gpu", "present")]),
         waiting(
             gpus={"nvidia.com/gpu": 16},
@@ -183,7 +195,7 @@ def test_a_newer_event_wins_over_the_condition() -> None:
 
 
 def test_a_gated_pod_is_information_not_trouble() -> None:
-    found = only(RULE, node(), waiting(schedulingGates=[{"name": "kueue.x-k8s.io/admission"}]))
+    found = only(node(), waiting(schedulingGates=[{"name": "kueue.x-k8s.io/admission"}]))
     assert (found.value("cause"), found.severity) == ("gated", Severity.INFO)
     assert "kueue.x-k8s.io/admission" in render(found, "it").detail
 
@@ -191,7 +203,7 @@ def test_a_gated_pod_is_information_not_trouble() -> None:
 def test_a_gang_that_is_incomplete_is_no_lack_of_gpus() -> None:
     asking = waiting(schedulerName="volcano")
     sentence = "3/2 tasks in gang unschedulable: pod group is not ready, 2 Pending, 3 minAvailable."
-    found = only(RULE, node(), asking, event("FailedScheduling", sentence, asking, component="volcano"))
+    found = only(node(), asking, event("FailedScheduling", sentence, asking, component="volcano"))
     assert found.remedy == "gang_incomplete"
     said = render(found, "en")
     assert "wants 3 members at once and only 2 exist" in said.detail
@@ -209,7 +221,7 @@ def autoscaler(asking: Plain, reason: str, message: str, ago: timedelta = timede
 def test_a_node_on_its_way_is_information() -> None:
     asking = waiting()
     text = "pod triggered scale-up: [{asg-gpu 0->1 (max: 6)}]"
-    found = only(RULE, node(), BUSY, asking, autoscaler(asking, "TriggeredScaleUp", text))
+    found = only(node(), BUSY, asking, autoscaler(asking, "TriggeredScaleUp", text))
     assert (found.value("cause"), found.severity) == ("scale_up", Severity.INFO)
 
 
@@ -217,7 +229,7 @@ def test_a_scale_up_that_never_arrived_is_no_excuse() -> None:
     asking = waiting()
     text = "pod triggered scale-up: [{asg-gpu 0->1 (max: 6)}]"
     stale = autoscaler(asking, "TriggeredScaleUp", text, timedelta(hours=1))
-    found = only(RULE, node(), BUSY, asking, stale)
+    found = only(node(), BUSY, asking, stale)
     assert found.value("cause") == "in_use"
     assert "scale_up_stale" in keys(found)
 
@@ -227,14 +239,14 @@ REFUSAL = "pod didn't trigger scale-up: 1 Insufficient nvidia.com/gpu, 1 max nod
 
 def test_a_group_at_zero_that_the_autoscaler_does_not_know_is_explained() -> None:
     asking = waiting()
-    found = only(RULE, node("cpu-1", gpus={}, labels={}), asking, autoscaler(asking, "NotTriggerScaleUp", REFUSAL))
+    found = only(node("cpu-1", gpus={}, labels={}), asking, autoscaler(asking, "NotTriggerScaleUp", REFUSAL))
     assert found.remedy == "scale_from_zero"
     assert {"autoscaler_refuses", "autoscaler_blind", "group_full"} <= set(keys(found))
 
 
 def test_the_autoscaler_is_not_called_blind_where_gpu_nodes_exist() -> None:
     asking = waiting()
-    found = only(RULE, node(), BUSY, asking, autoscaler(asking, "NotTriggerScaleUp", REFUSAL))
+    found = only(node(), BUSY, asking, autoscaler(asking, "NotTriggerScaleUp", REFUSAL))
     assert "autoscaler_blind" not in keys(found)
     assert found.remedy == "in_use"
 
@@ -247,7 +259,7 @@ def test_karpenters_words_are_not_taken_for_the_schedulers() -> None:
         asking,
         component="karpenter",
     )
-    found = only(RULE, node(), asking, said)
+    found = only(node(), asking, said)
     assert found.value("cause") == "other_resource"
     assert "karpenter_says" in keys(found)
 
@@ -259,7 +271,7 @@ def test_a_claim_that_no_device_meets_is_read_from_the_scheduler() -> None:
         message="0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1 nodes",
     )
     asking["spec"]["containers"][0]["resources"] = {"claims": [{"name": "gpu"}]}
-    found = only(RULE, node(gpus={}, labels=GPU_LABELS), asking)
+    found = only(node(gpus={}, labels=GPU_LABELS), asking)
     assert found.value("cause") == "dra"
     assert "in service: unknown in all" in render(found, "en").summary
 
@@ -275,13 +287,13 @@ def test_a_claim_that_no_device_meets_is_read_from_the_scheduler() -> None:
     ids=["young", "no-gpu", "bound", "finished"],
 )
 def test_young_bound_finished_and_cpu_pods_are_no_concern(fine: Plain) -> None:
-    assert findings(RULE, node(), fine) == []
+    assert findings(node(), fine) == []
 
 
 def test_pods_of_one_owner_are_one_finding_that_survives_them() -> None:
     owner = ("Job", "sweep")
-    before = only(RULE, node(), BUSY, waiting("a", owner=owner), waiting("b", owner=owner, age=timedelta(hours=5)))
-    after = only(RULE, node(), BUSY, waiting("c", owner=owner, age=timedelta(days=1)))
+    before = only(node(), BUSY, waiting("a", owner=owner), waiting("b", owner=owner, age=timedelta(hours=5)))
+    after = only(node(), BUSY, waiting("c", owner=owner, age=timedelta(days=1)))
     assert before.value("pods") == ["ml/a", "ml/b"]
     assert before.value("waited") == 5 * 3600
     assert before.fingerprint == after.fingerprint
@@ -290,7 +302,7 @@ def test_pods_of_one_owner_are_one_finding_that_survives_them() -> None:
 def test_other_demands_of_one_owner_are_another_finding() -> None:
     owner = ("PyTorchJob", "pretrain")
     found = findings(
-        RULE, node(), BUSY, waiting("master", owner=owner), waiting("worker", owner=owner, gpus={"nvidia.com/gpu": 8})
+        node(), BUSY, waiting("master", owner=owner), waiting("worker", owner=owner, gpus={"nvidia.com/gpu": 8})
     )
     assert len({item.fingerprint for item in found}) == 2
 
@@ -304,7 +316,7 @@ EXPECTED = {
     "no-such-claim-tolerant": ("claim_missing", "claim_missing"),
     "other-scheduler": ("scheduler", "scheduler"),
     "other-scheduler-tolerant": ("scheduler", "scheduler"),
-    "sixteen-gpus": ("mixed", "mixed"),
+    "sixteen-gpus": ("too_small", "too_small_tainted"),
     "sixteen-gpus-tolerant": ("too_small", "too_small"),
     "too-much-memory": ("other_resource", "other_resource"),
     "wants-mig": ("not_offered", "other_form"),
@@ -319,11 +331,93 @@ def recorded(file: Path) -> list[Finding]:
     newest = newest_timestamp(objects)
     assert newest is not None
     facts = facts_of(objects, "recorded", newest + timedelta(hours=1))
-    report = evaluate(facts, Policy(), RULES)
+    report = evaluate(facts, Policy(), ALONE)
     assert report.failed_rules == ()
-    return [item for item in report.findings if item.rule == RULE]
+    return list(report.findings)
 
 
 def test_pods_that_a_real_scheduler_left_pending_are_explained() -> None:
     found = {item.objects[0].name: (item.value("cause"), item.remedy) for item in recorded(RECORDED)}
     assert found == EXPECTED
+
+
+IN_THE_WAY = {
+    "amd-card": {"node_taint", "node_not_offered"},
+    "amd-card-tolerant": {"node_not_offered"},
+    "gated": set(),
+    "no-such-claim": {"node_taint", "node_in_use", "nearest"},
+    "no-such-claim-tolerant": {"node_in_use"},
+    "other-scheduler": {"node_taint", "node_in_use", "nearest"},
+    "other-scheduler-tolerant": {"node_in_use"},
+    "sixteen-gpus": {"node_taint", "node_too_small"},
+    "sixteen-gpus-tolerant": {"node_too_small"},
+    "too-much-memory": {"node_other_resource", "node_in_use", "nearest"},
+    "wants-mig": {"node_taint", "node_not_offered"},
+    "wants-mig-tolerant": {"node_not_offered"},
+    "wrong-selector": {"node_taint", "node_selector", "node_in_use", "nearest"},
+    "wrong-selector-tolerant": {"node_selector", "node_in_use", "nearest"},
+}
+
+
+def test_all_obstacles_are_told_where_the_scheduler_named_the_first() -> None:
+    told = {
+        item.objects[0].name: {key for key in keys(item) if key.startswith("node_") or key == "nearest"}
+        for item in recorded(RECORDED)
+    }
+    assert told == IN_THE_WAY
+    sixteen = next(item for item in recorded(RECORDED) if item.objects[0].name == "sixteen-gpus")
+    said = render(sixteen, "en")
+    assert "asks for 16 on one node and none of these has more than 8" in said.detail
+    assert "h100-aws ×4 and h100-gke ×2" in said.detail
+    assert "tolerations: [{key: nvidia.com/gpu, operator: Exists}]" in said.remedy
+
+
+def test_the_node_that_nearly_fits_is_named_with_what_is_in_the_way_there() -> None:
+    near = node("gpu-1", gpus={"nvidia.com/gpu": 8}, unschedulable=True)
+    far = node("gpu-2", taints=[taint("sku", "gpu")])
+    found = only(near, far, waiting(gpus={"nvidia.com/gpu": 4}))
+    assert "Nearest to fitting: gpu-1; there, only this is in the way: cordon." in render(found, "en").detail
+
+
+def hungry(name: str, cpu: str, on: str | None = None, gpus: dict[str, int] | None = None) -> dict[str, Any]:
+    made = pod(name, on=on, gpus=gpus)
+    made["spec"]["containers"][0]["resources"].setdefault("requests", {})["cpu"] = cpu
+    return made
+
+
+def test_a_lack_of_cpu_is_seen_without_the_scheduler() -> None:
+    found = only(node(), hungry("web", "15", on="gpu-1"), hungry("train", "2", gpus=ONE))
+    assert found.value("cause") == "other_resource"
+    assert "Too little cpu left: gpu-1." in render(found, "en").detail
+
+
+def test_what_leaves_together_with_the_gpu_is_no_second_obstacle() -> None:
+    found = only(node(), hungry("holder", "15", on="gpu-1", gpus=ONE), hungry("train", "2", gpus=ONE))
+    assert (found.value("cause"), keys(found)) == ("in_use", ["node_in_use", "held_by"])
+
+
+@pytest.mark.parametrize(
+    "key", ["karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler", "karpenter.sh/unregistered"]
+)
+def test_a_node_that_comes_or_goes_is_not_to_be_tolerated(key: str) -> None:
+    assert cause(node(taints=[taint(key)]), waiting())[0] == "sick"
+
+
+DRIVERLESS = node(gpus={}, labels=GPU_LABELS)
+
+
+def test_pods_that_wait_for_a_broken_node_are_part_of_its_finding() -> None:
+    report = evaluate(cluster(DRIVERLESS, waiting("a"), waiting("b")), Policy(), RULES)
+    assert {item.rule for item in report.findings} & {"gpu-pod-pending"} == set()
+    [root] = [item for item in report.findings if {"a", "b"} <= {ref.name for ref in item.objects}]
+    assert root.objects[0].name == "gpu-1"
+    assert "waiting" in keys(root)
+
+
+def test_a_pod_that_would_wait_after_the_repair_as_well_stays_a_finding() -> None:
+    seven = node(gpus={"nvidia.com/gpu": 7}, capacity={"nvidia.com/gpu": 8})
+    eight = waiting(gpus={"nvidia.com/gpu": 8})
+    alone = evaluate(cluster(seven, eight), Policy(), RULES).findings
+    held = evaluate(cluster(seven, eight, pod("holder", on="gpu-1", gpus=ONE)), Policy(), RULES).findings
+    assert "gpu-pod-pending" not in {item.rule for item in alone}
+    assert "gpu-pod-pending" in {item.rule for item in held}
