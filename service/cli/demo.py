@@ -1,7 +1,9 @@
 """``gpu-advisor demo``: the service on two sample clusters, nothing to set up."""
 
 import argparse
+import contextlib
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.cli.arguments import port
@@ -18,7 +20,7 @@ Ask, in English, Spanish or Italian:
   curl -s {base}/v1/ask -d '{{"text": "¿Puedo ejecutar más de una carga por GPU?"}}'
   curl -s {base}/v1/ask -d '{{"text": "Posso eseguire più di un carico di lavoro per GPU?"}}'
 or on the command line:
-  gpu-advisor ask "Is Kubernetes worth it for a single GPU?"
+  {command} ask "Is Kubernetes worth it for a single GPU?"
 
 Look:
   {base}/v1/findings?state=open          what is wrong now (add &lang=es or &lang=it)
@@ -28,7 +30,7 @@ Look:
   {base}/schema/openapi.json             all of the API
 
 Then your own cluster:
-  gpu-advisor audit                      the current context of your kubeconfig, read only
+  {command} audit    audits the current context of your kubeconfig, read only
 
 Ctrl+C stops it; nothing is kept.
 """
@@ -52,7 +54,6 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         AddressUnusable: something else listens on the port.
     """
-    from pathlib import Path
     from tempfile import TemporaryDirectory
 
     from service.cli.server import serve
@@ -74,7 +75,17 @@ async def _started(address: str, app: "Litestar") -> None:
     """Print what the first audits found (samples are audited before the service starts), then what to try."""
     for line in await _found(app):
         print(line)
-    print(_GUIDE.format(base=address.replace("127.0.0.1", "localhost")), flush=True)
+    print(_GUIDE.format(base=address.replace("127.0.0.1", "localhost"), command=_command()), flush=True)
+
+
+def _command() -> str:
+    """How this program was called, as a person in the same folder would type it."""
+    called = Path(sys.argv[0])
+    if called.suffix == ".py":
+        return "gpu-advisor"
+    with contextlib.suppress(ValueError):
+        return str(called.absolute().relative_to(Path.cwd()))
+    return str(called)
 
 
 async def _found(app: "Litestar") -> list[str]:

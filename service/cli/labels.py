@@ -61,3 +61,4 @@ REASON = {
     "not-in-snapshot": Text("not in the snapshot", "no está en la instantánea", "assente nello snapshot"),
     "error": Text("error", "error", "errore"),
 }
+TAKE = Text("Take a fuller one with", "Toma una más completa con", "Fanne uno più completo con")

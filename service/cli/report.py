@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rules import words
+from rules.facts.objectset import TAKE_SNAPSHOT
 from rules.findings import Cost, Finding, Report, Severity
 from rules.language import Language
 from service.cli import labels
@@ -108,14 +109,23 @@ def _gaps(report: Report, language: Language, style: Style, columns: int) -> Ite
     if report.unreadable:
         yield ""
         yield style.bold(labels.UNREADABLE.in_(language))
+        missing = [item.kind for item in report.unreadable if item.reason == "not-in-snapshot"]
+        if missing:
+            reason = labels.REASON["not-in-snapshot"].in_(language)
+            yield from wrapped(f"{reason}: {', '.join(missing)}. {labels.TAKE.in_(language)}", columns, _INDENT)
+            yield f"{_INDENT}{_INDENT}{TAKE_SNAPSHOT}"
         for item in report.unreadable:
-            reason = labels.REASON[item.reason].in_(language)
-            yield from wrapped(f"{item.kind}: {reason}. {item.detail}", columns, _INDENT)
+            if item.reason != "not-in-snapshot":
+                reason = labels.REASON[item.reason].in_(language)
+                yield from wrapped(f"{item.kind}: {reason}. {item.detail}", columns, _INDENT)
     if report.skipped_rules:
         yield ""
         yield style.bold(labels.SKIPPED.in_(language))
+        by_missing: dict[tuple[str, ...], list[str]] = {}
         for skipped in report.skipped_rules:
-            yield f"{_INDENT}{skipped.rule}: {', '.join(skipped.missing)}"
+            by_missing.setdefault(skipped.missing, []).append(skipped.rule)
+        for kinds, rules in by_missing.items():
+            yield from wrapped(f"{', '.join(kinds)}: {', '.join(rules)}", columns, _INDENT)
     if report.failed_rules:
         yield ""
         yield style.severity(Severity.HIGH, labels.FAILED.in_(language))
