@@ -12,7 +12,7 @@ demo: $(VENV)/.runtime
 	$(BIN)/gpu-advisor demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
