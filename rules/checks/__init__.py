@@ -31,18 +31,32 @@ Modules whose name starts with an underscore are tools of the rules, not rules.
 from rules.checks import (
     allocatable_below_capacity,
     allocatable_zero_driver,
+    cpu_starved_gpu,
     driver_cuda_mismatch,
+    extended_resource_in_dra_cluster,
+    fragmentation,
     gpu_pod_pending,
     idle_gpu_node,
+    mig_resource_mismatch,
+    selector_matches_nothing,
+    shared_rename_zero_key,
+    untolerated_gpu_taint_pod,
 )
 from rules.engine import Rule
 
 RULES: tuple[Rule, ...] = (
     allocatable_below_capacity.RULE,
     allocatable_zero_driver.RULE,
+    cpu_starved_gpu.RULE,
     driver_cuda_mismatch.RULE,
+    extended_resource_in_dra_cluster.RULE,
+    fragmentation.RULE,
     gpu_pod_pending.RULE,
     idle_gpu_node.RULE,
+    mig_resource_mismatch.RULE,
+    selector_matches_nothing.RULE,
+    shared_rename_zero_key.RULE,
+    untolerated_gpu_taint_pod.RULE,
 )
 
 __all__ = ["RULES"]

@@ -4,12 +4,13 @@
 ``untolerated-gpu-taint-pod`` ...) and ``gpu-pod-pending``, which tells the rest, all read it there.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 
-from rules.checks._kit import age, names, note, owner_of
+from rules.checks._kit import age, names, note, of, owner_of, seconds, short
 from rules.checks._scheduler_message import Cause, Reason, read, read_gang, read_refusal
 from rules.checks._scheduling import Fit, Obstacle, demands, fit, selector_of, vendor_of
 from rules.facts.cluster import ClusterFacts, GpuResource, NodeFacts, PodFacts
@@ -84,6 +85,45 @@ def waiting(facts: ClusterFacts, policy: Policy) -> tuple[Waiting, ...]:
     younger than the grace period of ``policy``."""
     grace = policy.pending_grace_seconds
     return facts.remember(f"waiting after {grace} s", lambda: _waiting(facts, grace))
+
+
+def by_nodes(facts: ClusterFacts, policy: Policy) -> Iterator[Waiting]:
+    """Those of :func:`waiting` that some node keeps out: nobody holds them back on purpose, no node is on its way."""
+    return (queue for queue in waiting(facts, policy) if queue.diagnosis.cause not in _NOT_BY_NODES)
+
+
+_NOT_BY_NODES = frozenset({"gated", "scale_up", "gang", "scheduler", "claim_missing"})
+
+
+def about(facts: ClusterFacts, queue: Waiting) -> dict[str, Any]:
+    """Evidence that every finding on waiting pods carries."""
+    first = queue.first
+    return {
+        "pod": short(first.ref),
+        "pod_namespace": first.ref.namespace,
+        "pod_name": first.ref.name,
+        "pods": of(names(queue.refs)),
+        "asked": of(asked(first), "spec.containers[].resources"),
+        "waited": seconds(age(facts, first.pod.metadata.creationTimestamp), "metadata.creationTimestamp"),
+    }
+
+
+def asked(pod: PodFacts) -> list[str]:
+    """What the pod asks for: ``nvidia.com/gpu=2``."""
+    amounts = [f"{name}={amount}" for name, amount in sorted(pod.gpu_requests.items())]
+    return amounts or ["ResourceClaim (DRA)" if pod.other_gpu_claim == "dra-claim" else pod.other_gpu_claim or "GPU"]
+
+
+def offers(node: NodeFacts, name: str) -> bool:
+    """Whether pods can ask the node for the resource in ``resources.limits``."""
+    return any(item.name == name and _plain(item) for item in node.resources)
+
+
+def refusals(facts: ClusterFacts, pod: PodFacts) -> tuple[Reason, ...]:
+    """Why cluster-autoscaler added no node for the pod when it last looked; empty when it has not said."""
+    said = [event for event in facts.events_of(pod.ref) if event.reason in _AUTOSCALER_EVENTS]
+    last = max(said, key=_when, default=None)
+    return read_refusal(_text(last) or "") if last is not None and last.reason == "NotTriggerScaleUp" else ()
 
 
 def _waiting(facts: ClusterFacts, grace: int) -> tuple[Waiting, ...]:
@@ -180,7 +220,7 @@ def _not_offered(
     facts: ClusterFacts, pod: PodFacts, judged: tuple[Fit, ...], nearest: tuple[Fit, ...]
 ) -> Diagnosis | None:
     """The case that no node of the cluster, selected or not, has the resource at all."""
-    missing = [name for name in pod.gpu_requests if not any(_offers(node, name) for node in facts.nodes)]
+    missing = [name for name in pod.gpu_requests if not any(offers(node, name) for node in facts.nodes)]
     if not missing:
         return None
     wanted = missing[0]
@@ -207,10 +247,6 @@ def _not_offered(
             opening=opening,
         )
     return Diagnosis(cause="no_gpu_node", remedy="no_gpu_node", opening=note("no_gpu_node"))
-
-
-def _offers(node: NodeFacts, name: str) -> bool:
-    return any(item.name == name and _plain(item) for item in node.resources)
 
 
 def _plain(resource: GpuResource) -> bool:

@@ -28,8 +28,8 @@ Seeds: S14, S18
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rules.checks._kit import age, found, holders, names, note, of, seconds, short, tolerations
-from rules.checks._pending import Diagnosis, Waiting, waiting
+from rules.checks._kit import found, holders, names, note, of, tolerations
+from rules.checks._pending import Diagnosis, Waiting, about, waiting
 from rules.checks._scheduling import Fit, Obstacle, free, resource_of, selector_of
 from rules.engine import Root, Rule, Symptom, Yielded
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
@@ -95,13 +95,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Yielded]:
             remedy=diagnosis.remedy,
             identity=queue.identity,
             notes=_notes(first, diagnosis),
-            pod=short(first.ref),
-            pod_namespace=first.ref.namespace,
-            pod_name=first.ref.name,
-            pods=of(names(queue.refs)),
+            **about(facts, queue),
             cause=diagnosis.cause,
-            waited=seconds(age(facts, first.pod.metadata.creationTimestamp), "metadata.creationTimestamp"),
-            asked=of(_asked(first), "spec.containers[].resources"),
             gpu_nodes=len(facts.gpu_nodes),
             free_total=of(None if spare is None else sum(spare), "allocatable minus requests of unfinished pods"),
             most_free=None if spare is None else max(spare, default=0),
@@ -138,11 +133,6 @@ def _spare(facts: ClusterFacts, pod: PodFacts) -> list[int] | None:
     if pod.other_gpu_claim != "dra-claim" or not facts.knows("ResourceSlice"):
         return None
     return [sum(item.free or 0 for item in node.resources if item.origin == "dra") for node in in_service]
-
-
-def _asked(pod: PodFacts) -> list[str]:
-    asked = [f"{name}={amount}" for name, amount in sorted(pod.gpu_requests.items())]
-    return asked or ["ResourceClaim (DRA)" if pod.other_gpu_claim == "dra-claim" else pod.other_gpu_claim or "GPU"]
 
 
 def _holders(diagnosis: Diagnosis) -> list[str]:
