@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from rules.language import Text
+
 
 class Severity(StrEnum):
     """How much a finding matters; the order of the members is the order of weight.
@@ -91,6 +93,27 @@ class Note(msgspec.Struct, frozen=True):
     values: tuple[Evidence, ...] = ()
 
 
+class OwnWords(msgspec.Struct, frozen=True, kw_only=True):
+    """Words of a rule, as :mod:`rules.words` explains them.
+
+    Attributes:
+        name: what is wrong, without values, for lists of rules.
+        title, detail: headline and first paragraph of a finding.
+        evidence: label of every value that a finding or one of its notes carries; only these may be placeholders.
+        remedies: what to do, by key, with the exact command or manifest; it may use the values of notes too.
+        notes: further sentences, by key.
+        values: words for values out of a closed set, by evidence name and value.
+    """
+
+    name: Text
+    title: Text
+    detail: Text
+    evidence: dict[str, Text]
+    remedies: dict[str, Text]
+    notes: dict[str, Text] = {}
+    values: dict[str, dict[str, Text]] = {}
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One trouble found by one rule. Words are not in it: :mod:`rules.words` renders them per language.
 
@@ -106,6 +129,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
             owns the pods; empty when it is the objects themselves.
         fingerprint: stable id of this trouble, set by the engine: the same rule on the same objects (or identity) in
             the same cluster gives the same one tomorrow, whatever the numbers say by then.
+        usual_severity: what the rule itself says, where the team wants another severity; None where it does not.
+        words: of a rule of the team's own, which has no file of words and may be gone tomorrow.
     """
 
     rule: str
@@ -117,6 +142,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str = "default"
     identity: str = ""
     fingerprint: str = ""
+    usual_severity: Severity | None = None
+    words: OwnWords | None = None
 
     def value(self, name: str) -> str | int | float | bool | list[str] | None:
         """The evidence called ``name``; None when it is unknown or absent."""
@@ -166,10 +193,59 @@ class SkippedRule(msgspec.Struct, frozen=True):
     missing: tuple[str, ...]
 
 
+class Undecided(msgspec.Struct, frozen=True):
+    """Objects about which a rule could say neither yes nor no, because facts are unknown.
+
+    Attributes:
+        rule: id of the rule.
+        objects: empty when the rule is about the whole cluster.
+        unknown: the facts, for example ``node.driver``.
+    """
+
+    rule: str
+    objects: tuple[ObjectRef, ...]
+    unknown: tuple[str, ...]
+
+
+class Exempted(msgspec.Struct, frozen=True):
+    """A finding that the team does not want to hear of for the time being.
+
+    Attributes:
+        reason: the team's own words.
+        until: the last day (or moment) on which the exemption holds, in ISO form.
+        by: where it is written: ``policy.exemptions[0]``, or ``annotations of Node/gpu-1``.
+    """
+
+    finding: Finding
+    reason: str
+    until: str
+    by: str
+
+
+class ExemptionTrouble(msgspec.Struct, frozen=True):
+    """An exemption that does not work.
+
+    Attributes:
+        by: where it is written.
+        problem: ``ended`` (its last day is over), ``no-reason``, ``no-end``, ``end-unreadable``, or ``no-such-rule``.
+        rules: what it names.
+        reason, until: as they are written; empty where they are missing.
+        findings: fingerprints of the findings that it would hide if it worked.
+    """
+
+    by: str
+    problem: Literal["ended", "no-reason", "no-end", "end-unreadable", "no-such-rule"]
+    rules: tuple[str, ...]
+    reason: str = ""
+    until: str = ""
+    findings: tuple[str, ...] = ()
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Result of evaluating all rules over one cluster.
 
     ``findings`` are sorted by severity (heaviest first), then rule, then objects, so that equal facts give equal bytes.
+    What the team does not want to hear of is not in them, but never lost: see ``exempted`` and ``disabled_rules``.
     """
 
     cluster: str
@@ -178,3 +254,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: tuple[Unreadable, ...] = ()
     failed_rules: tuple[FailedRule, ...] = ()
     skipped_rules: tuple[SkippedRule, ...] = ()
+    undecided: tuple[Undecided, ...] = ()
+    exempted: tuple[Exempted, ...] = ()
+    exemption_troubles: tuple[ExemptionTrouble, ...] = ()
+    disabled_rules: tuple[str, ...] = ()

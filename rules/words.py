@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from rules.errors import InternalFault
-from rules.findings import Evidence, Finding, Unit
+from rules.findings import Evidence, Finding, OwnWords, Unit
 from rules.language import LANGUAGES, Language, Text
 
 TITLE_BUDGET = 80
@@ -71,27 +71,14 @@ class SharedWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     values: dict[str, dict[str, Text]] = {}
 
 
-class RuleWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Words of one rule.
+class RuleWords(OwnWords, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Words of a rule that has a file of them.
 
     Attributes:
-        name: what is wrong, without values, for lists of rules.
-        title, detail: headline and first paragraph of a finding.
-        evidence: label of every value that a finding or one of its notes carries; only these may be placeholders.
-        remedies: what to do, by key, with the exact command or manifest; it may use the values of notes too.
-        notes: further sentences, by key.
-        values: words for values out of a closed set, by evidence name and value.
         examples: run as tests and shown in the documentation.
     """
 
-    name: Text
-    title: Text
-    detail: Text
-    evidence: dict[str, Text]
-    remedies: dict[str, Text]
     examples: Examples
-    notes: dict[str, Text] = {}
-    values: dict[str, dict[str, Text]] = {}
 
 
 class Words(msgspec.Struct, frozen=True):
@@ -127,7 +114,7 @@ def rule_words(rule_id: str) -> RuleWords:
 
 def render(finding: Finding, language: Language) -> Words:
     """A finding in ``language``. Raises :class:`WordsInvalid` when its rule has no words."""
-    words = rule_words(finding.rule)
+    words = finding.words or rule_words(finding.rule)
     shared = shared_words()
     own = {item.name: item for item in finding.evidence}
 
@@ -152,7 +139,7 @@ def render(finding: Finding, language: Language) -> Words:
 
 def evidence_rows(finding: Finding, language: Language) -> tuple[EvidenceRow, ...]:
     """The evidence of a finding, labelled and formatted for ``language``."""
-    words = rule_words(finding.rule)
+    words = finding.words or rule_words(finding.rule)
     shared = shared_words().evidence
     rows = []
     for item in finding.evidence:
@@ -257,7 +244,7 @@ def _format_date(value: str, language: Language) -> str:
     return f"{format_date(moment.date(), 'medium', locale=language)} {moment:%H:%M} UTC"
 
 
-def _word(item: Evidence, words: RuleWords, language: Language) -> str:
+def _word(item: Evidence, words: OwnWords, language: Language) -> str:
     """An evidence value: from the closed set of its name where it has one, else formatted by unit."""
     known = {**shared_words().values.get(item.name, {}), **words.values.get(item.name, {})}
     if isinstance(item.value, str) and item.value in known:
@@ -268,7 +255,7 @@ def _word(item: Evidence, words: RuleWords, language: Language) -> str:
 
 
 def _fill(
-    template: str, values: Mapping[str, Evidence], words: RuleWords, language: Language, widest: int | None
+    template: str, values: Mapping[str, Evidence], words: OwnWords, language: Language, widest: int | None
 ) -> str:
     def one(match: re.Match[str]) -> str:
         name, singular, plural = match.groups()
@@ -290,7 +277,7 @@ def _count(items: list[str]) -> int:
     return len(items) - 1 + int(rest[1:]) if re.fullmatch(r"\+\d+", rest) else len(items)
 
 
-def _fit(title: Text, values: Mapping[str, Evidence], words: RuleWords, language: Language) -> str:
+def _fit(title: Text, values: Mapping[str, Evidence], words: OwnWords, language: Language) -> str:
     """The title with long names shortened in their middle until it keeps its budget."""
     template = title.in_(language)
     text = ""
@@ -370,6 +357,11 @@ def _check_placeholders(rule_id: str, texts: Iterable[tuple[str, Text]], known: 
             for name in placeholders(text.in_(language)):
                 if name not in known:
                     raise WordsInvalid(f"{rule_id}: {where} in {language} names {name}, which is no evidence")
+
+
+def without_placeholders(template: str) -> str:
+    """What of a sentence is the same whatever the values are."""
+    return _PLACEHOLDER.sub("", template)
 
 
 def placeholders(template: str) -> Iterator[str]:
