@@ -72,11 +72,19 @@ class NodeSystemInfo(Trimmed, frozen=True, gc=False):
     architecture: str | None = None
 
 
+class ContainerImage(Trimmed, frozen=True, gc=False):
+    """An image that a node holds; the kubelet reports the 50 largest ones (nodeStatusMaxImages)."""
+
+    names: list[str] | None = None
+    sizeBytes: int | None = None
+
+
 class NodeStatus(Trimmed, frozen=True, gc=False):
     capacity: dict[str, Quantity] | None = None
     allocatable: dict[str, Quantity] | None = None
     conditions: list[Condition] | None = None
     nodeInfo: NodeSystemInfo | None = None
+    images: list[ContainerImage] | None = None
 
 
 class Node(Trimmed, frozen=True, gc=False):

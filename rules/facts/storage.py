@@ -94,6 +94,17 @@ def can_share(driver: str | None) -> bool | None:
     return row.rwx if row else None
 
 
+def shared_volumes(facts: "ClusterFacts") -> tuple[ObjectRef, ...]:
+    """Volumes that can be mounted on several nodes, and claims that are bound to such volumes; of those that were
+    read."""
+    volumes = [
+        ObjectRef("PersistentVolume", "", item.metadata.name)
+        for item in facts.others.get("PersistentVolume", ())
+        if _of_volume(item)[1]
+    ]
+    return (*(claim.ref for claim in facts.claims.values() if claim.rwx), *volumes)
+
+
 def claims_of(facts: "ClusterFacts") -> dict[ObjectRef, ClaimFacts]:
     """All claims that were read, by their reference."""
     volumes = {item.metadata.name: item for item in facts.others.get("PersistentVolume", ())}
