@@ -20,6 +20,7 @@ from service.clusters import Connector, connect
 from service.errors import ClusterUnknown, RuleUnknown
 from service.outbox import Notifier, Outbox
 from service.prices import price_book
+from service.registry.reader import ImageReader
 from service.schedule import Schedule
 from service.settings import Settings, check_rules
 from service.store import Store, audits, events, findings, outbox, retention
@@ -85,6 +86,7 @@ class GpuAdvisor:
             notifier = make_delivery(settings.slack)
         channel = (settings.slack.alert_channel or "default") if notifier is not None else None
         self._outbox = self._make_outbox(notifier) if notifier is not None else None
+        self._images = ImageReader(settings.registry) if settings.registry.enabled else None
         self._audits = Audits(
             self._store,
             self._connectors,
@@ -93,6 +95,7 @@ class GpuAdvisor:
                 policy=settings.policy,
                 prices=price_book(settings.prices) if prices is None else prices,
                 announcing=Announcing(channel, settings.alerts),
+                images=self._images,
             ),
             settings.audit,
             clock=clock,
@@ -150,6 +153,8 @@ class GpuAdvisor:
         await asyncio.gather(*others, return_exceptions=True)
         for connector in self._connectors.values():
             await _tried("connector", connector.close())
+        if self._images is not None:
+            await _tried("images", self._images.close())
         await _tried("store", self._store.close())
         self._schedule, self._opened = None, False
 

@@ -23,6 +23,7 @@ from service.alerts import Announcing
 from service.clock import Clock, Ids
 from service.clusters import Connector, to_facts
 from service.errors import AuditUnknown, ClusterTimeout, ClusterUnknown, redact
+from service.registry.reader import ImageConfigs
 from service.settings import AuditSettings
 from service.store import Store
 from service.store import audits as audit_store
@@ -44,6 +45,7 @@ async def run_audit_once(
     prices: PriceBook,
     rules: Sequence[Rule] | None = None,
     deadline_seconds: float | None = None,
+    images: ImageConfigs | None = None,
 ) -> tuple[ClusterFacts, Report]:
     """Read a cluster and judge it; nothing is stored.
 
@@ -51,6 +53,7 @@ async def run_audit_once(
         now: timezone-aware; the moment of observation of a live cluster.
         rules: None takes all rules.
         deadline_seconds: hard end, beyond the connector's own; None for none.
+        images: reads image configurations; None leaves images to their tags.
 
     Raises:
         ClusterError, ConfigInvalid, SnapshotInvalid: the cluster could not be read.
@@ -65,6 +68,9 @@ async def run_audit_once(
             collected = await connector.collect()
             # in a thread: a large cluster takes long enough to hold up answers and health checks
             facts = await asyncio.to_thread(to_facts, connector.name, collected, now, prices)
+            if images is not None and facts.gpu_images:
+                configs = await images.configs(facts.gpu_images)
+                facts = msgspec.structs.replace(facts, image_configs=configs)
             return facts, await asyncio.to_thread(evaluate, facts, policy, rules)
     except TimeoutError as error:
         raise ClusterTimeout(
@@ -81,6 +87,7 @@ class Judge(msgspec.Struct, frozen=True):
     policy: Policy
     prices: PriceBook
     announcing: Announcing
+    images: ImageConfigs | None = None
 
 
 class Audits:
@@ -264,6 +271,7 @@ class Audits:
             prices=self._judge.prices,
             rules=self._judge.rules,
             deadline_seconds=self._settings.deadline_seconds,
+            images=self._judge.images,
         )
 
     async def _record(self, audit_id: str, facts: ClusterFacts, report: Report) -> None:

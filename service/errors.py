@@ -18,6 +18,7 @@ The tree (``*`` is declared there)::
     │   ├── ClusterTimeout              no complete answer in time
     │   ├── ClusterUnavailable          the API server answers, but with 429 or 5xx, also after retries
     │   ├── ClusterAnswerInvalid        an answer that is not what an API server says: cut, malformed, another service
+    │   ├── RegistryTrouble             an image's configuration could not be read from its registry
     │   └── StoreUnavailable            the database does not answer
     └── InternalFault *                 our own bug
 
@@ -181,6 +182,27 @@ class ClusterAnswerInvalid(ClusterTrouble, RemoteTrouble):
     """An answer that is not what a Kubernetes API server says: cut, malformed, or from another service."""
 
     code = "cluster-answer-invalid"
+
+
+class RegistryTrouble(RemoteTrouble):
+    """The configuration of an image could not be read from its registry; the image is left to its tag.
+
+    Args:
+        reason: ``not-allowed`` (a registry or address that may not be asked), ``unauthorized``, ``not-found``,
+            ``rate-limited``, ``unavailable`` (5xx), ``unreachable``, ``timeout``, ``too-large`` or ``invalid``.
+        where: the registry or the image.
+        detail: what happened, without a full stop.
+        retry_after: seconds after which the registry says to come back.
+    """
+
+    code = "registry-trouble"
+
+    def __init__(self, reason: str, where: str, detail: str, retry_after: float | None = None) -> None:
+        self.reason = reason
+        self.where = where
+        self.detail = redact(detail)
+        self.retry_after = retry_after
+        super().__init__(f"{where}: {self.detail}")
 
 
 class StoreUnavailable(RemoteTrouble):

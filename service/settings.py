@@ -22,6 +22,7 @@ from rules.language import Language
 from rules.policy import Policy
 from service.clusters.config import ClusterSettings
 from service.errors import ConfigInvalid
+from service.registry.settings import RegistrySettings
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
@@ -106,6 +107,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         api_token: bearer token of the REST API.
         language: of people who have not shown theirs; also the bot's, where ``slack`` does not say otherwise.
         prices: contract prices; they go before every other price.
+        registry: whether image registries are asked which CUDA an image holds.
     """
 
     database_url: str = DEFAULT_DATABASE
@@ -120,6 +122,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     prices: tuple[ContractPrice, ...] = ()
     slack: SlackSettings = SlackSettings()
     log: LogSettings = LogSettings()
+    registry: RegistrySettings = RegistrySettings()
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}
@@ -155,6 +158,7 @@ _ENVIRONMENT: Mapping[str, tuple[str, ...]] = {
     "SLACK_APP_TOKEN": ("slack", "app_token"),
     "SLACK_ALERT_CHANNEL": ("slack", "alert_channel"),
     "SLACK_API_URL": ("slack", "base_url"),
+    "GPU_ADVISOR_REGISTRY_AUTH": ("registry", "auth"),
 }
 
 
@@ -268,7 +272,10 @@ def _settled(settings: Settings, data: Mapping[str, Any], config: Path | None) -
         name: settings.language for name in ("default_language", "alert_language") if name not in data.get("slack", {})
     }
     slack = msgspec.structs.replace(settings.slack, **spoken)
-    return msgspec.structs.replace(settings, database_url=url, clusters=tuple(clusters), slack=slack)
+    registry = settings.registry
+    if registry.docker_config:
+        registry = msgspec.structs.replace(registry, docker_config=_resolved(base, registry.docker_config))
+    return msgspec.structs.replace(settings, database_url=url, clusters=tuple(clusters), slack=slack, registry=registry)
 
 
 def _resolved(base: Path, path: str) -> str:

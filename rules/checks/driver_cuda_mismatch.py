@@ -1,13 +1,14 @@
 """The image of a GPU pod needs a newer driver, or another GPU, than its node has.
 
 What:
-    For every unfinished pod that holds a GPU, the CUDA version of the images that use it (from the tag, or from the
-    variable CUDA_VERSION) is judged against the driver and the GPU of the node. Reported are: driver too old, runs
-    only with the forward compatibility package (unless the image carries it and does not crash), and software that has
-    no code for the GPU. CUDA's minor version compatibility (same major version, driver at or above the family's
-    floor) is no trouble; it is reported, as a suspicion, only when the container keeps crashing and its CUDA is newer
-    than the newest that the driver names. Nothing is said where the image's CUDA, the driver or the GPU is unknown.
-    Pods of one owner with the same image, driver and GPU are one finding.
+    For every unfinished pod that holds a GPU, the CUDA version of the images that use it (from the image's own
+    configuration where a registry was asked, else from the tag or the variable CUDA_VERSION) is judged against the
+    driver and the GPU of the node. Reported are: driver too old, runs only with the forward compatibility package
+    (unless the image carries it and does not crash), and software that has no code for the GPU. CUDA's minor version
+    compatibility (same major version, driver at or above the family's floor) is no trouble; it is reported, as a
+    suspicion, only when the container keeps crashing and its CUDA is newer than the newest that the driver names.
+    Nothing is said where the image's CUDA, the driver or the GPU is unknown. Pods of one owner with the same image,
+    driver and GPU are one finding.
 
 Why:
     It is the most common cause of pods that schedule and then fail. Containers bring CUDA along, but the driver comes
@@ -35,6 +36,7 @@ from rules.compat import Verdict, image_cuda
 from rules.compat import check as judge
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.facts.images import gpu_containers, reference
 from rules.facts.objects import Container, ContainerStatus
 from rules.findings import Finding, Note, ObjectRef, Severity
 from rules.policy import Policy
@@ -61,9 +63,15 @@ class Case(NamedTuple):
     gpu: str | None
     form: str
     software: str
+    read_from: str
     floor_driver: str | None
     min_driver: str | None
     source: str | None
+
+    @property
+    def identity(self) -> str:
+        """What makes it one trouble. The version is not in it: behind one moving tag pods may run two of them."""
+        return " ".join([str(self.owner), self.image, self.driver, self.gpu or "", self.form])
 
 
 class Witness(NamedTuple):
@@ -78,18 +86,23 @@ class Witness(NamedTuple):
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per owner, image, driver and GPU."""
-    cases: dict[Case, list[Witness]] = {}
-    judged = cache(judge)
+    cases: dict[str, tuple[Case, list[Witness]]] = {}
+    configs = facts.image_configs
+
+    @cache
+    def judged(config: str | None, **case: str | None) -> Verdict:
+        return judge(**case, image_config=configs[config] if config else None)  # type: ignore[arg-type]
+
     for node in facts.nodes:
         if node.driver_version is None:
             continue
         for pod in node.gpu_pods:
             yield pod.ref
-            for container in _gpu_containers(pod):
+            for container in gpu_containers(pod):
                 shown = _judge(facts, judged, node, pod, container)
                 if shown is not None:
-                    cases.setdefault(shown[0], []).append(shown[1])
-    for case, witnesses in sorted(cases.items(), key=lambda item: tuple(map(str, item[0]))):
+                    cases.setdefault(shown[0].identity, (shown[0], []))[1].append(shown[1])
+    for _, (case, witnesses) in sorted(cases.items()):
         yield witnesses[0].pod.ref
         yield _finding(facts, case, witnesses)
 
@@ -101,7 +114,9 @@ def _judge(
     tagged = image_cuda(container.image) if container.image else None
     stated = None if tagged and (tagged.cuda or tagged.rocm) else _stated_cuda(container)
     cuda = (tagged.cuda if tagged else None) or stated
+    named = reference(pod, container)
     verdict = judged(
+        named if named in facts.image_configs else None,
         driver=node.driver_version,
         cuda=stated,
         image=container.image,
@@ -110,6 +125,9 @@ def _judge(
         compute_capability=_compute_capability(node),
     )
     witness = _witness(facts, node, pod, container)
+    configured = verdict.image is not None and verdict.image.how == "config"
+    if configured:
+        tagged, cuda = verdict.image, verdict.image.cuda if verdict.image else None
     form = str(verdict.verdict)
     if form == "ok_minor_compat" and _suspicious(witness, cuda, node.cuda_ceiling):
         form = "minor_suspect"
@@ -125,6 +143,7 @@ def _judge(
         gpu=node.product,
         form=form,
         software=software,
+        read_from="configuration of the image" if configured else "tag of the image, or CUDA_VERSION",
         floor_driver=verdict.floor_driver,
         min_driver=verdict.min_driver,
         source=verdict.reasons[0].source,
@@ -136,20 +155,6 @@ def _compute_capability(node: NodeFacts) -> str | None:
     major = node.labels.get("nvidia.com/gpu.compute.major")
     minor = node.labels.get("nvidia.com/gpu.compute.minor")
     return f"{major}.{minor}" if major and minor else None
-
-
-def _gpu_containers(pod: PodFacts) -> list[Container]:
-    """Containers that ask for the GPU; all of them where the pod holds it in another way."""
-    containers = (pod.pod.spec.containers if pod.pod.spec else None) or []
-    asking = [
-        item
-        for item in containers
-        if item.resources
-        and any(
-            name in pod.gpu_requests for name in {**(item.resources.requests or {}), **(item.resources.limits or {})}
-        )
-    ]
-    return asking or list(containers)
 
 
 def _stated_cuda(container: Container) -> str | None:
@@ -202,7 +207,7 @@ def _finding(facts: ClusterFacts, case: Case, witnesses: list[Witness]) -> Findi
         *pods,
         *nodes,
         remedy=case.form,
-        identity=" ".join([str(case.owner), case.image, case.driver, case.gpu or "", case.form]),
+        identity=case.identity,
         notes=_notes(facts, case, witnesses, first),
         pod=short(first.pod.ref),
         pod_namespace=first.pod.ref.namespace,
@@ -210,7 +215,7 @@ def _finding(facts: ClusterFacts, case: Case, witnesses: list[Witness]) -> Findi
         pods=of(names(pods)),
         workload=str(case.owner),
         image=of(case.image, "spec.containers[].image"),
-        software=of(case.software, "tag of the image, or CUDA_VERSION"),
+        software=of(case.software, case.read_from),
         node=first.node.name,
         nodes=of(names(nodes)),
         driver=of(case.driver, first.node.driver_source),
@@ -252,7 +257,7 @@ def _works_elsewhere(facts: ClusterFacts, case: Case) -> PodFacts | None:
         if node.driver_version in (None, case.driver):
             continue
         for pod in node.gpu_pods:
-            for container in _gpu_containers(pod):
+            for container in gpu_containers(pod):
                 if container.image == case.image and _witness(facts, node, pod, container).state == "running":
                     return pod
     return None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -22,10 +22,11 @@ from rules.facts.groups import (
     queue_systems,
     workload_groups,
 )
+from rules.facts.images import ImageConfigs, ImageUse, gpu_images, reference
 from rules.facts.kinds import group_of
 from rules.facts.model import GpuEvidence, GpuResource, NodeFacts, PodFacts, Sharing, SharingMode
 from rules.facts.nodes import BoundPods, NodeReader
-from rules.facts.objects import Event, Node, OtherObject, Pod
+from rules.facts.objects import Container, Event, Node, OtherObject, Pod
 from rules.facts.pause import collector_paused
 from rules.facts.pods import pod_facts
 from rules.facts.prices import PriceBook
@@ -60,6 +61,8 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         read_kinds: kinds that were read completely; a kind outside it is unknown, not empty.
         unreadable: kinds that could not be read, with the reason.
         api_groups: API groups that the server serves; None when it was not asked (see :attr:`components`).
+        image_configs: OCI configurations of images, where a registry was asked and answered in time; an image outside
+            it is left to its tag. See :meth:`image_config`.
     """
 
     name: str
@@ -71,6 +74,7 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     read_kinds: frozenset[str]
     unreadable: tuple[Unreadable, ...]
     api_groups: frozenset[str] | None = None
+    image_configs: ImageConfigs = {}
 
     def knows(self, kind: str) -> bool:
         """True when all objects of ``kind`` were read (there may be none)."""
@@ -92,6 +96,16 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             and pod.node_name is None
             and (pod.gpu_requests or (pod.other_gpu_claim and pod.other_gpu_claim not in _NOT_DEMAND))
         )
+
+    @cached_property
+    def gpu_images(self) -> tuple[ImageUse, ...]:
+        """Images of GPU containers, as a registry would be asked for them."""
+        return gpu_images(self.nodes, self.pods)
+
+    def image_config(self, pod: PodFacts, container: Container) -> Mapping[str, Any] | None:
+        """The OCI configuration of what a container runs or will run; None when it was not read."""
+        named = reference(pod, container)
+        return self.image_configs.get(named) if named else None
 
     def node(self, name: str) -> NodeFacts | None:
         """The node called ``name``."""

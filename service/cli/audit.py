@@ -99,16 +99,25 @@ async def _audit_all(clusters: "tuple[ClusterSettings, ...]", settings: "Setting
     from service.prices import price_book
 
     prices = price_book(settings.prices)
+    images = None
+    if settings.registry.enabled:
+        from service.registry.reader import ImageReader
+
+        images = ImageReader(settings.registry)
     limit = asyncio.Semaphore(settings.audit.parallel)
 
     async def one(cluster: "ClusterSettings") -> "Report | AdvisorError":
         async with limit:
-            return await _audit(cluster, settings, prices)
+            return await _audit(cluster, settings, prices, images)
 
-    return list(await asyncio.gather(*map(one, clusters)))
+    try:
+        return list(await asyncio.gather(*map(one, clusters)))
+    finally:
+        if images is not None:
+            await images.close()
 
 
-async def _audit(cluster: "ClusterSettings", settings: "Settings", prices: Any) -> "Report | AdvisorError":
+async def _audit(cluster: "ClusterSettings", settings: "Settings", prices: Any, images: Any) -> "Report | AdvisorError":
     from rules.errors import AdvisorError, InternalFault
     from service.audits import run_audit_once
     from service.clock import utc_now
@@ -122,6 +131,7 @@ async def _audit(cluster: "ClusterSettings", settings: "Settings", prices: Any) 
             policy=settings.policy,
             prices=prices,
             deadline_seconds=settings.audit.deadline_seconds,
+            images=images,
         )
     except AdvisorError as error:
         return error

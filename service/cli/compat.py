@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -43,6 +44,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument("--image", metavar="REF", help="image reference; its tag tells the CUDA or ROCm version")
     parser.add_argument("--gpu", metavar="NAME", help="any name of the GPU: h100, NVIDIA-A100-SXM4-80GB, mi300x")
     parser.add_argument("--vendor", metavar="NAME", help="maker of the GPU (nvidia, amd, ...) where no GPU is named")
+    parser.add_argument(
+        "--registry",
+        action="store_true",
+        help="ask the registry of --image for its configuration, which decides over the tag; credentials as the "
+        "settings name them, else none",
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings: registry and its credentials")
     parser.add_argument("--batch", metavar="FILE.jsonl", help="judge a file of cases; - reads standard input")
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="language of the reasons (default: en)")
     parser.add_argument(
@@ -56,18 +64,21 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         InputInvalid: no software is named, a case beside ``--batch``, an unreadable file.
+        ConfigInvalid: the settings or credentials for ``--registry``.
     """
     from rules.compat.report import document, judge
 
     case = {name: getattr(args, name) for name in ("driver", "cuda", "image", "gpu", "vendor")}
     today = datetime.now(UTC).date()
     if args.batch is not None:
-        if any(value is not None for value in case.values()):
+        if any(value is not None for value in case.values()) or args.registry:
             raise InputInvalid("compat takes either --batch FILE.jsonl or one case, not both")
         return _batch(args.batch, args.lang, today)
     if not (args.cuda or args.image):
         raise InputInvalid("compat needs --cuda V or --image REF (or --batch FILE.jsonl)")
-    verdict = judge(case, today=today)
+    if args.registry and not args.image:
+        raise InputInvalid("--registry asks for an image: give --image REF")
+    verdict = judge({**case, "image_config": _image_config(args) if args.registry else None}, today=today)
     answer = document(verdict, args.lang)
     if args.format == "json":
         write_json(answer)
@@ -75,6 +86,30 @@ def run(args: argparse.Namespace) -> int:
         for line in _lines(answer, args.lang):
             print(line)
     return Exit.FINE if verdict.verdict in _RUNS else Exit.FINDINGS
+
+
+def _image_config(args: argparse.Namespace) -> Any:
+    """The configuration that the registry keeps; None, with a warning, when it does not give it."""
+    import asyncio
+
+    from service.errors import RegistryTrouble
+    from service.registry.reader import ImageReader
+    from service.settings import load
+
+    settings = load(args.config, os.environ).registry
+
+    async def read() -> Any:
+        reader = ImageReader(settings)
+        try:
+            return await reader.config(args.image)
+        finally:
+            await reader.close()
+
+    try:
+        return asyncio.run(read())
+    except RegistryTrouble as trouble:
+        print(f"gpu-advisor: {trouble}; the tag decides", file=sys.stderr)
+        return None
 
 
 def _lines(answer: dict[str, Any], language: Language) -> Iterator[str]:

@@ -3,11 +3,15 @@
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
-from rules.findings import Severity
+from rules.checks import RULES
+from rules.engine import evaluate
+from rules.findings import Finding, Severity
+from rules.policy import Policy
 from rules.words import render
-from tests.rules.checks.kit import Plain, container_status, findings, keys, node, only, pod
+from tests.rules.checks.kit import Plain, cluster, container_status, findings, keys, node, only, pod
 
 RULE = "driver-cuda-mismatch"
 OLD, NEW = "535.183.01", "580.126.20"
@@ -179,3 +183,43 @@ def test_a_cuda_image_on_an_amd_card_does_not_fit_whatever_the_driver() -> None:
 
 def test_finished_pods_are_history() -> None:
     assert findings(RULE, OLD_NODE, gpu_pod(phase="Failed")) == []
+
+
+def test_the_configuration_of_what_runs_decides_over_the_tag() -> None:
+    status = {"containerStatuses": [{**CRASH["containerStatuses"][0], "imageID": f"apps/train@sha256:{'a' * 64}"}]}
+
+    def judged(image: str, configs: dict[str, Any]) -> list[Finding]:
+        facts = cluster(OLD_NODE, gpu_pod(image=image, status=status))
+        result = evaluate(msgspec.structs.replace(facts, image_configs=configs), Policy(), RULES)
+        assert result.failed_rules == ()
+        return [item for item in result.findings if item.rule == RULE]
+
+    old = {"config": {"Env": ["CUDA_VERSION=11.8.0"]}}
+    new = {"config": {"Env": ["CUDA_VERSION=13.0.1"]}}
+    running = f"apps/train@sha256:{'a' * 64}"
+    assert judged("apps/train:latest", {}) == []
+    (found,) = judged("apps/train:latest", {running: new})
+    assert (found.value("software"), found.remedy) == ("CUDA 13.0.1", "driver_too_old")
+    assert "configuration" in str(next(item.source for item in found.evidence if item.name == "software"))
+    assert len(judged(CUDA_13, {})) == 1
+    assert judged(CUDA_13, {running: old}) == []
+    assert judged(CUDA_13, {running: {"config": {}}}) == judged(CUDA_13, {})
+
+
+def test_two_images_behind_one_moving_tag_are_one_trouble() -> None:
+    statuses = [
+        {"containerStatuses": [{**CRASH["containerStatuses"][0], "imageID": f"apps/train@sha256:{letter * 64}"}]}
+        for letter in "ab"
+    ]
+    pods = [
+        gpu_pod(f"train-{index}", "apps/train:latest", status=status, owner=("ReplicaSet", "train"))
+        for index, status in enumerate(statuses)
+    ]
+    configs = {
+        f"apps/train@sha256:{letter * 64}": {"config": {"Env": [f"CUDA_VERSION={version}"]}}
+        for letter, version in (("a", "13.0.1"), ("b", "13.1.0"))
+    }
+    facts = msgspec.structs.replace(cluster(OLD_NODE, *pods), image_configs=configs)
+    result = evaluate(facts, Policy(), RULES)
+    assert result.failed_rules == ()
+    assert len([item for item in result.findings if item.rule == RULE]) == 1
