@@ -5,8 +5,8 @@ wait. A rule that sees such a shadow yields a :class:`Symptom`: its finding, and
 it wholly, each as an object and the rules that may speak about it. When all rules have run, :func:`settle` asks for
 each symptom whether one of those rules did speak about that object. If so the symptom is no finding of its own: its
 objects (or the pods that wait, which a note names as well) join the root's, and the root is at least as severe as what
-it causes. If not (the root is no trouble, its rule is switched off or could not judge), the symptom stands as a
-finding like any other. A root may itself be a symptom of something deeper.
+it causes elsewhere. If not (the root is no trouble, its rule is switched off or could not judge), the symptom stands as
+a finding like any other. A root may itself be a symptom of something deeper.
 
 The team's word. What happens to what the rules say on its way to the report is the list :data:`STAGES`, and each of
 them leaves a named trace in the report: rules that are ``disabled`` are not asked (``disabled_rules``), a changed
@@ -264,18 +264,24 @@ class _Standing:
         self.explains: list[Symptom] = []
 
     def finish(self) -> Finding:
-        if not self.explains:
+        known = {*self.finding.objects}
+        # What a finding itself names it has weighed; only news from elsewhere can make it heavier.
+        news = [item for item in self.explains if not {*_shows(item)} <= known]
+        if not news:
             return self.finding
-        effects = [item.finding for item in self.explains]
-        waiting = {ref for item in self.explains for ref in item.waiting} - {*self.finding.objects}
-        more = (ref for item in self.explains for ref in item.waiting or item.finding.objects)
+        waiting = {ref for item in news for ref in item.waiting} - known
         note = Note("waiting", (Evidence("waiting", name_list(waiting)),))
+        severities = (self.finding.severity, *(item.finding.severity for item in news))
         return msgspec.structs.replace(
             self.finding,
-            severity=max((item.severity for item in (self.finding, *effects)), key=lambda item: item.rank),
-            objects=tuple(dict.fromkeys((*self.finding.objects, *more))),
+            severity=max(severities, key=lambda item: item.rank),
+            objects=tuple(dict.fromkeys((*self.finding.objects, *(ref for item in news for ref in _shows(item))))),
             notes=(*self.finding.notes, note) if waiting else self.finding.notes,
         )
+
+
+def _shows(symptom: Symptom) -> tuple[ObjectRef, ...]:
+    return symptom.waiting or symptom.finding.objects
 
 
 def _merge(symptom: Symptom, standing: Sequence[_Standing]) -> bool:
