@@ -6,21 +6,21 @@ Reading them is light: nothing of the database, the cluster client or the web fr
 
 import difflib
 import ipaddress
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
-import yaml
 
 from bot.settings import SlackSettings, SlackSettingsInvalid
+from rules.custom import CustomRule
 from rules.findings import Severity
 from rules.language import Language
-from rules.policy import Policy
+from rules.policy import Policy, matching
 from service.clusters.config import ClusterSettings
+from service.config_file import Document, Steps, spelled
 from service.errors import ConfigInvalid
 from service.registry.settings import RegistrySettings
 
@@ -107,6 +107,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         api_token: bearer token of the REST API.
         language: of people who have not shown theirs; also the bot's, where ``slack`` does not say otherwise.
         prices: contract prices; they go before every other price.
+        rules: rules of the team's own, or names of files and folders that hold some; :func:`load` reads those, so that
+            only rules are left.
         registry: whether image registries are asked which CUDA an image holds.
     """
 
@@ -120,6 +122,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     alerts: AlertSettings = AlertSettings()
     policy: Policy = Policy()
     prices: tuple[ContractPrice, ...] = ()
+    rules: tuple[str | CustomRule, ...] = ()
     slack: SlackSettings = SlackSettings()
     log: LogSettings = LogSettings()
     registry: RegistrySettings = RegistrySettings()
@@ -175,7 +178,7 @@ def load(config: Path | None, env: Mapping[str, str]) -> Settings:
     """
     if config is None and env.get("GPU_ADVISOR_CONFIG"):
         config = Path(env["GPU_ADVISOR_CONFIG"])
-    document = _Document.read(config) if config is not None else _Document.empty()
+    document = Document.read(config) if config is not None else Document.empty()
     data = document.data
     given: dict[tuple[str, ...], str] = {}
     for variable, path in _ENVIRONMENT.items():
@@ -189,16 +192,28 @@ def load(config: Path | None, env: Mapping[str, str]) -> Settings:
             given[path] = variable
     if isinstance(data.get("port"), str) and ("port",) in given and data["port"].isdecimal():
         data["port"] = int(data["port"])
+    settings: Settings = document.convert(Settings, given)
     try:
-        settings = msgspec.convert(data, Settings)
         settings.slack.check()
-        return _settled(settings, data, config)
-    except msgspec.ValidationError as error:
-        raise _located(error, document, given) from error
+        settings = _settled(settings, data, config)
     except SlackSettingsInvalid as error:
         raise document.error(("slack", error.setting), str(error).split(": ", 1)[-1], given) from error
     except _InvalidError as error:
         raise document.error(error.path, error.problem, given) from error
+    return _with_rules(settings, document)
+
+
+def _with_rules(settings: Settings, document: Document) -> Settings:
+    """``settings`` with the team's rules read from the files that they name, and every name of a rule looked up."""
+    named = bool(settings.rules) or bool({"policy", "alerts"} & document.data.keys())
+    if not named:
+        return settings  # the rules are not even imported
+    from service.rulebook import known_ids, read_rules
+
+    settings = msgspec.structs.replace(settings, rules=read_rules(document, settings.rules))
+    for path, problem in _unknown_rules(settings, known_ids(settings)):
+        raise document.error(path, problem)
+    return settings
 
 
 def check_rules(settings: Settings, known: Sequence[str]) -> None:
@@ -207,12 +222,33 @@ def check_rules(settings: Settings, known: Sequence[str]) -> None:
     Raises:
         ConfigInvalid: names the setting and the id.
     """
-    named = (("policy.disabled_rules", settings.policy.disabled_rules), ("alerts.rules", settings.alerts.rules))
-    for setting, ids in named:
-        for rule in sorted(ids - set(known)):
-            near = difflib.get_close_matches(rule, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
-            raise ConfigInvalid("settings", None, f"there is no rule {rule!r}; {hint} (at `{setting}`)")
+    for path, problem in _unknown_rules(settings, known):
+        setting = spelled(tuple(step for step in path[:2]))
+        raise ConfigInvalid("settings", None, f"{problem} (at `{setting}`)")
+
+
+def _unknown_rules(settings: Settings, known: Sequence[str]) -> Iterator[tuple[Steps, str]]:
+    """Where a rule is named that does not exist, and what to say of it."""
+    named: list[tuple[Steps, Iterable[str]]] = [
+        (("policy", "disabled_rules"), settings.policy.disabled_rules),
+        (("policy", "severity"), settings.policy.severity),
+        (("alerts", "rules"), settings.alerts.rules),
+    ]
+    for path, ids in named:
+        for rule in sorted(set(ids) - set(known)):
+            yield (*path, rule), f"there is no rule {rule!r}; {_near(rule, known)}"
+    for index, exemption in enumerate(settings.policy.exemptions):
+        for pattern in exemption.rules:
+            if not matching([pattern], known):
+                yield (
+                    ("policy", "exemptions", index, "rules", pattern),
+                    f"no rule is called {pattern!r}; {_near(pattern, known)}",
+                )
+
+
+def _near(rule: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(rule, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
 
 
 def database_url(text: str) -> str:
@@ -289,127 +325,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-class _Document:
-    """A YAML file with the place of every node."""
-
-    def __init__(self, source: str, root: yaml.Node | None, data: dict[str, Any]) -> None:
-        self.source = source
-        self.root = root
-        self.data = data
-
-    @classmethod
-    def empty(cls) -> "_Document":
-        return cls("settings", None, {})
-
-    @classmethod
-    def read(cls, path: Path) -> "_Document":
-        source = str(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise ConfigInvalid(source, None, f"the file cannot be read: {reason}") from error
-        loader = yaml.SafeLoader(text)
-        try:
-            root = loader.get_single_node()
-            if root is None:
-                return cls(source, None, {})
-            _refuse_repeated_keys(source, root)
-            data = loader.construct_document(root)
-        except yaml.MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else None
-            raise ConfigInvalid(source, line, f"not valid YAML: {error.problem}") from error
-        except (yaml.YAMLError, ValueError) as error:
-            raise ConfigInvalid(source, None, f"not valid YAML: {error}") from error
-        finally:
-            loader.dispose()
-        if not isinstance(data, dict):
-            raise ConfigInvalid(source, root.start_mark.line + 1, "expected settings such as `clusters:` at the top")
-        return cls(source, root, data)
-
-    def error(self, path: tuple[str | int, ...], problem: str, given: Mapping[tuple[str, ...], str]) -> ConfigInvalid:
-        """The error at ``path``, blamed on the variable that set it or on the line of the file."""
-        for set_path, variable in given.items():
-            if path and set_path == path:
-                return ConfigInvalid(f"environment variable {variable}", None, problem)
-        return ConfigInvalid(self.source, self.line(path), f"{problem} (at `{_spelled(path)}`)" if path else problem)
-
-    def line(self, path: tuple[str | int, ...]) -> int | None:
-        """Line (from 1) of the deepest node of ``path`` that the file holds; None without a file."""
-        node = self.root
-        if node is None:
-            return None
-        line = node.start_mark.line + 1
-        for step in path:
-            child = next((pair for pair in _children(node) if pair[0] == step), None)
-            if child is None:
-                break
-            line, node = child[1], child[2]
-        return line
-
-
-def _children(node: yaml.Node) -> Iterator[tuple[str | int, int, yaml.Node]]:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            yield key.value, key.start_mark.line + 1, value
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            yield index, value.start_mark.line + 1, value
-
-
-def _refuse_repeated_keys(source: str, root: yaml.Node) -> None:
-    waiting: list[tuple[yaml.Node, tuple[str | int, ...]]] = [(root, ())]
-    while waiting:
-        node, path = waiting.pop()
-        seen: set[str | int] = set()
-        for key, line, child in _children(node):
-            if key in seen:
-                raise ConfigInvalid(source, line, f"`{_spelled((*path, key))}` stands twice; keep one of them")
-            seen.add(key)
-            waiting.append((child, (*path, key)))
-
-
-_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*)`")
-
-
-def _located(
-    error: msgspec.ValidationError, document: _Document, given: Mapping[tuple[str, ...], str]
-) -> ConfigInvalid:
-    message, _, where = str(error).partition(" - at `")
-    path = _path(where.rstrip("`"))
-    unknown = _UNKNOWN_FIELD.fullmatch(message)
-    if unknown is None:
-        return document.error(path, message, given)
-    key = unknown[1]
-    near = difflib.get_close_matches(key, _fields(Settings, path), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(sorted(_fields(Settings, path)))}"
-    return document.error((*path, key), f"unknown setting {key!r}; {hint}", given)
-
-
-def _path(text: str) -> tuple[str | int, ...]:
-    """``$.clusters[0].name`` -> ("clusters", 0, "name")."""
-    return tuple(
-        int(index) if index else name
-        for name, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", text)
-    )  # fmt: skip
-
-
-def _spelled(path: tuple[str | int, ...]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
-
-
-def _fields(struct: type, path: tuple[str | int, ...]) -> list[str]:
-    """Names that are known at ``path``."""
-    annotation: Any = struct
-    for step in path:
-        if isinstance(step, int):
-            annotation = get_args(annotation)[0]
-        else:
-            annotation = next(
-                (field.type for field in msgspec.structs.fields(annotation) if field.encode_name == step), None
-            )
-        if annotation is None:
-            return []
-    return [field.encode_name for field in msgspec.structs.fields(annotation)]

@@ -1,15 +1,22 @@
 """Settings: what they accept, and that every mistake names its place."""
 
+import re
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from rules.checks import RULES
+from rules.custom import CustomRule
 from rules.facts.prices import Price
 from rules.findings import Severity
+from rules.policy import Policy
 from service.errors import ConfigInvalid
 from service.prices import price_book
+from service.rulebook import rulebook
 from service.settings import ContractPrice, Settings, check_rules, database_url, load, redacted_url
 
 FULL = """\
@@ -212,8 +219,6 @@ def test_a_url_is_shown_without_its_password() -> None:
 
 
 def test_the_rules_that_are_announced_by_default_exist() -> None:
-    from rules.checks import RULES
-
     check_rules(Settings(), [rule.id for rule in RULES])
 
 
@@ -236,5 +241,160 @@ def test_contract_prices_go_before_list_prices_but_not_for_spot_nodes() -> None:
 def test_reading_settings_loads_neither_database_nor_web_framework_nor_cluster_client() -> None:
     heavy = {"sqlalchemy", "sqlmodel", "alembic", "litestar", "kubernetes", "slack_bolt", "apscheduler", "psycopg"}
     code = f"import sys; import service.settings; print({heavy!r} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+RULE = """\
+rules:
+  - id: gpu-node-without-team
+    scope: node
+    when: {when}
+    title: "GPU node {{node}} belongs to no team"
+    detail: Nobody is asked about its cost.
+    remedy: "`kubectl label node {{node}} team=TEAM`"
+"""
+
+
+def ids(settings: Settings) -> list[str]:
+    return [rule.id for rule in settings.rules if isinstance(rule, CustomRule)]
+
+
+def test_rules_of_the_team_are_read_from_the_settings_and_from_files_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "folder.d").mkdir()
+    for name, file in (("b", "folder.d/2.yml"), ("a", "folder.d/1.yaml"), ("c", "one.yaml")):
+        (tmp_path / file).write_text(RULE.format(when="node.ready").replace("gpu-node-without-team", name))
+    (tmp_path / "folder.d/README.md").write_text("no rule")
+    text = RULE.format(when="node.ready").replace("rules:\n", "rules:\n  - one.yaml\n  - folder.d/\n")
+    settings = load(written(tmp_path, text), {})
+    assert ids(settings) == ["c", "a", "b", "gpu-node-without-team"]
+    book = rulebook(settings)
+    assert [rule.id for rule in book[-4:]] == ["c", "a", "b", "gpu-node-without-team"]
+    assert len(book) == len(RULES) + 4
+
+
+def test_rules_of_the_team_may_be_named_wherever_rules_are(tmp_path: Path) -> None:
+    text = RULE.format(when="node.ready") + (
+        "alerts: {rules: [gpu-node-without-team]}\n"
+        "policy:\n"
+        "  severity: {gpu-node-without-team: low, idle-gpu-node: info}\n"
+        "  exemptions:\n"
+        "    - {rules: [gpu-node-*, idle-gpu-node], namespace: 'dev-*', reason: ours, until: 2026-12-31}\n"
+    )
+    settings = load(written(tmp_path, text), {})
+    assert settings.policy.severity == {"gpu-node-without-team": Severity.LOW, "idle-gpu-node": Severity.INFO}
+    assert settings.policy.exemptions[0].until == date(2026, 12, 31)
+    check_rules(settings, [rule.id for rule in rulebook(settings)])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "expected"),
+    [
+        (
+            RULE.format(when="node.lables.team == 'x'"),
+            4,
+            "rule 'gpu-node-without-team', `when`, column 6: there is no fact 'lables'; did you mean 'labels'?",
+        ),
+        (
+            RULE.format(when="|\n      node.ready &&\n      node.lables.team == 'x'"),
+            6,
+            "`when`, line 2, column 6: there",
+        ),
+        (RULE.format(when=">\n      node.ready &&\n      node.lables.team == 'x'"), 4, "`when`, column 20: there"),
+        (RULE.format(when="node.ready").replace("{node} belongs", "{nod} belongs"), 5, "no value 'nod'"),
+        (RULE.format(when="node.ready") + "    values:\n      price: node.prise\n", 9, "`values.price`, column 6: "),
+        (RULE.format(when="node.ready") + "    values:\n      p:\n        value: node.x\n", 10, "`values.p.value`, c"),
+        (RULE.format(when="node.ready") + "    value: {}\n", 8, "unknown setting 'value'; did you mean 'values'?"),
+        (
+            RULE.format(when="node.ready") + "    values:\n      p: {value: x}\n      q:\n        valeu: x\n",
+            11,
+            "'valeu'; did you mean 'value'?",
+        ),
+        (RULE.format(when="node.ready") + "    values: {p: {unit: GPU}}\n", 8, "missing required field `value`"),
+        (RULE.format(when="node.ready").replace("scope: node", "scope: nodes"), 3, "Invalid enum value 'nodes'"),
+        (RULE.format(when="node.ready").replace("gpu-node-without-team", "idle-gpu-node"), 2, "already a rule 'idle-"),
+        (RULE.format(when="node.ready").replace("gpu-node-without-team", "Team"), 2, "matching regex"),
+        ("rules:\n  - id: x\n    scope: node\n", 2, "missing required field `when`"),
+        ("rules:\n  - missing.yaml\n", 2, "missing.yaml' cannot be read: No such file or directory"),
+        ("port: 1\nrules:\n  - .\n  - 3\n", 4, "Expected `str | object`, got `int`"),
+        ("rules: rules.yaml\n", 1, "Expected `array`, got `str` (at `rules`)"),
+        ("policy:\n  disabled_rules:\n    - idle-gpu-node\n    - idle-gpu-nod\n", 4, "did you mean 'idle-gpu-node'?"),
+        ("policy:\n  severity:\n    idle-gpu-nod: low\n", 3, "did you mean 'idle-gpu-node'?"),
+        ("policy:\n  severity:\n    idle-gpu-node: mild\n", 3, "Invalid enum value 'mild'"),
+        ("alerts:\n  rules: [idle-gpu-node,\n    zzz]\n", 3, "there is no rule 'zzz'; there are: "),
+        (
+            "policy:\n  exemptions:\n    - rules: [idle-*]\n      reason: x\n      until: 2026-12-31\n"
+            "    - rules: [spot-nothing-*]\n      reason: x\n      until: 2026-12-31\n",
+            6,
+            "no rule is called 'spot-nothing-*'",
+        ),
+        ("policy:\n  exemptions:\n    - rules: [a]\n      until: 2026-12-31\n", 3, "missing required field `reason`"),
+        ("policy:\n  exemptions:\n    - rules: [a]\n      reason: x\n", 3, "missing required field `until`"),
+        ("policy:\n  exemptions:\n    - {rules: ['*'], reason: x, until: 2026-12-31}\n", 3, "exempt everything"),
+        ("policy:\n  exemptions:\n    - {rules: [a], reason: x, until: soon}\n", 3, "Invalid RFC3339"),
+        ("policy:\n  exemptions:\n    - {rule: [a], reason: x, until: 2026-12-31}\n", 3, "did you mean 'rules'?"),
+    ],
+)
+def test_a_mistake_in_a_rule_names_its_place(tmp_path: Path, text: str, line: int, expected: str) -> None:
+    file = written(tmp_path, text)
+    with pytest.raises(ConfigInvalid) as caught:
+        load(file, {})
+    assert expected in str(caught.value)
+    assert (caught.value.source, caught.value.line) == (str(file), line)
+
+
+def test_a_mistake_in_another_file_names_that_file(tmp_path: Path) -> None:
+    (tmp_path / "team.yaml").write_text("# ours\n" + RULE.format(when="|\n      node.ready &\n      true"))
+    with pytest.raises(ConfigInvalid) as caught:
+        load(written(tmp_path, "rules: [team.yaml]\n"), {})
+    assert (caught.value.source, caught.value.line) == (str(tmp_path / "team.yaml"), 6)
+    assert str(caught.value).endswith(
+        "column 12: '&' means nothing here; and is &&\n    node.ready &\n               ^"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- id: x\n", "expected `rules:` at the top"),
+        ("rules:\n  - other.yaml\n", "Expected `object`, got `str`"),
+        ("port: 3\n", "unknown setting 'port'"),
+        ("", "missing required field `rules`"),
+        (RULE.format(when="node.ready") + RULE.format(when="node.ready").removeprefix("rules:\n"), "already a rule"),
+        ("[" * 5000, "nested too deeply"),
+    ],
+)
+def test_a_file_of_rules_holds_rules_and_nothing_else(tmp_path: Path, text: str, expected: str) -> None:
+    (tmp_path / "team.yaml").write_text(text)
+    with pytest.raises(ConfigInvalid, match=re.escape(expected)) as caught:
+        load(written(tmp_path, "rules: [team.yaml]\n"), {})
+    assert caught.value.source == str(tmp_path / "team.yaml")
+
+
+def test_a_folder_without_rules_and_a_file_too_large_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigInvalid, match=r"holds no file that ends in \.yaml or \.yml"):
+        load(written(tmp_path, "rules: [empty]\n"), {})
+    (tmp_path / "large.yaml").write_text("#" * 1_000_001)
+    with pytest.raises(ConfigInvalid, match="larger than"):
+        load(written(tmp_path, "rules: [large.yaml]\n"), {})
+
+
+def test_rules_that_were_put_together_in_code_are_checked_as_well() -> None:
+    broken = msgspec.convert(
+        {"id": "x", "scope": "node", "when": "node.x", "title": "t", "detail": "d", "remedy": "r"}, CustomRule
+    )
+    with pytest.raises(ConfigInvalid, match="there is no fact 'x'"):
+        rulebook(Settings(rules=(broken,)))
+    with pytest.raises(ConfigInvalid, match=r"did you mean 'idle-gpu-node'\? \(at `policy.severity`\)"):
+        check_rules(Settings(policy=Policy(severity={"idle-gpu-nod": Severity.LOW})), ["idle-gpu-node"])
+
+
+def test_settings_without_rules_load_neither_the_rules_nor_the_expression_engine(tmp_path: Path) -> None:
+    file = written(tmp_path, "language: es\nclusters: [{name: a, in_cluster: true}]\n")
+    code = (
+        "import sys; from pathlib import Path; from service.settings import load; "
+        f"load(Path({str(file)!r}), {{}}); print({{'cel', 'rules.checks', 'rules.engine'}} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
