@@ -10,57 +10,7 @@ from rules.facts.cluster import ClusterFacts
 from rules.facts.scale_down import scale_down_blockers
 from rules.facts.scaling import seconds_of
 from tests.rules.checks.kit import Plain, cluster, event, node, pod, stamp
-
-STATUS = """autoscalerStatus: Running
-nodeGroups:
-- name: {name}
-  health: {{cloudProviderTarget: {target}, minSize: {minimum}, maxSize: 4}}
-"""
-
-
-def status(name: str = "eks-gpu-0ac1", *, target: int = 1, minimum: int = 0) -> Plain:
-    text = STATUS.format(name=name, target=target, minimum=minimum)
-    return config_map("cluster-autoscaler-status", {"status": text})
-
-
-def config_map(name: str, data: dict[str, str]) -> Plain:
-    meta = {"name": name, "namespace": "kube-system"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
-
-
-def autoscaler(
-    *flags: str, replicas: int = 1, image: str = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.1"
-) -> Plain:
-    container = {"name": "main", "image": image, "command": ["./cluster-autoscaler", *flags]}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "ca", "namespace": "kube-system"},
-        "spec": {"replicas": replicas, "template": {"spec": {"containers": [container]}}},
-    }
-
-
-def budget(spec: Plain, status: Plain | None = None, name: str = "guard") -> Plain:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name, "namespace": "ml"},
-        "spec": {"selector": {"matchLabels": {"app": "a"}}, **spec},
-        **({"status": status} if status else {}),
-    }
-
-
-def node_pool(name: str = "gpu", **spec: Any) -> Plain:
-    return {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": name}, "spec": spec}
-
-
-KARPENTER = {
-    "karpenter.sh/nodepool": "gpu",
-    "karpenter.sh/initialized": "true",
-    "nvidia.com/gpu.present": "true",
-    "kubernetes.io/hostname": "gpu-1",
-}
-POOLED = {"eks.amazonaws.com/nodegroup": "gpu", "nvidia.com/gpu.present": "true"}
+from tests.rules.scaling import KARPENTER, POOLED, autoscaler, budget, node_pool, status
 
 
 def reasons(facts: ClusterFacts, name: str = "gpu-1") -> list[str]:
