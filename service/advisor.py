@@ -7,6 +7,7 @@ from datetime import timedelta
 import structlog
 
 from bot.port import ClusterHealth
+from rules.advice.readiness import Readiness, readiness
 from rules.answers import Answer
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts
@@ -181,6 +182,16 @@ class GpuAdvisor:
     async def run_audit(self, cluster: str, *, trigger: str) -> AuditView:
         """As :meth:`start_audit`, but returns when the audit has ended (one of another replica is not waited for)."""
         return await self._audits.run(cluster, trigger=trigger)
+
+    async def readiness(self, cluster: str) -> Readiness:
+        """Whether a cluster is ready for training over several nodes, as it was last read; one that was never read is
+        read now.
+
+        Raises:
+            ClusterUnknown: no such cluster is configured.
+            ClusterTrouble: it cannot be read.
+        """
+        return await asyncio.to_thread(readiness, await self._audits.known(cluster))
 
     async def audit(self, audit_id: str) -> AuditView:
         """An audit.

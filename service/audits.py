@@ -178,6 +178,18 @@ class Audits:
         async with self._slots:
             self._facts[cluster], _ = await self._read(self._connector(cluster))
 
+    async def known(self, cluster: str) -> ClusterFacts:
+        """Facts of the latest complete reading of a cluster; it is read now when there was none.
+
+        Raises:
+            ClusterUnknown: no such cluster.
+            AdvisorError: it could not be read.
+        """
+        self._connector(cluster)
+        if cluster not in self._facts:
+            await self.refresh(cluster)
+        return self._facts[cluster]
+
     async def started_elsewhere(self, cluster: str, *, within: timedelta) -> bool:
         """Whether another replica audits the cluster now, or has begun a complete audit in the time before now."""
         async with self._store.read() as session:

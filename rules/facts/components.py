@@ -232,16 +232,24 @@ def _served(row: ComponentRow, facts: "ClusterFacts") -> bool | None:
             if group in row.groups or f"{group}/{kind}" in row.kinds:
                 return True
         return False
-    if facts.api_groups is None:
+    groups = _api_groups(facts)
+    if groups is None:
         return None
-    if any(group in facts.api_groups for group in row.groups):
+    if any(group in groups for group in row.groups):
         return True
     # A group that others serve as well does not tell, but whether its kinds could be listed does.
-    shared = [kind.partition("/")[2] for kind in row.kinds if kind.partition("/")[0] in facts.api_groups]
+    shared = [kind.partition("/")[2] for kind in row.kinds if kind.partition("/")[0] in groups]
     absent = {item.kind for item in facts.unreadable if item.reason == "not-found"}
     if any(facts.knows(kind) for kind in shared):
         return True
     return False if absent.issuperset(shared) else None
+
+
+def _api_groups(facts: "ClusterFacts") -> frozenset[str] | None:
+    """API groups that are served: as the server said, or by the APIService objects of a snapshot."""
+    if facts.api_groups is None and facts.knows("APIService"):
+        return frozenset(str((item.spec or {}).get("group")) for item in facts.others.get("APIService", ()))
+    return facts.api_groups
 
 
 def _workloads_known(row: ComponentRow, facts: "ClusterFacts") -> bool:

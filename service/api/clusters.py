@@ -1,14 +1,16 @@
 """``/v1/clusters``: what is connected, and audits on demand."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
-from litestar import Controller, Response, get, post
+from litestar import Controller, Request, Response, get, post
 from litestar.datastructures import ResponseHeader
 from litestar.params import PathParameter
 
 from bot.port import ClusterHealth
 from service.api.audits import AuditDocument, audit_document
+from service.api.documents import ReadinessDocument, readiness_document
+from service.api.languages import Lang, language_of
 from service.api.port import Advisor
 from service.api.problems import documented
 
@@ -58,3 +60,20 @@ class ClusterController(Controller):
         """Audit a cluster now."""
         audit = await advisor.start_audit(name, trigger="api")
         return Response(audit_document(audit, "en"), headers={"location": f"/v1/audits/{audit.id}"})
+
+    @get(
+        "/{name:str}/readiness",
+        operation_id="readReadiness",
+        summary="Tell whether a cluster is ready for training over several nodes",
+        description=(
+            "Fast interconnect, gang scheduling, training operator and shared storage: each `met`, `not_met` or "
+            "`unknown`, with the objects that show it and what to do next. It is judged as the cluster was last read; "
+            "a cluster that was never read is read now."
+        ),
+        responses=documented(400, 404, 502),
+    )
+    async def readiness(
+        self, request: Request[Any, Any, Any], advisor: Advisor, name: ClusterName, lang: Lang = None
+    ) -> ReadinessDocument:
+        """Tell whether a cluster is ready for training over several nodes."""
+        return readiness_document(await advisor.readiness(name), language_of(request, lang))

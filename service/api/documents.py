@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 from rules import words
+from rules.advice import readiness as multi_node
 from rules.engine import Rule
 from rules.findings import Cost, Evidence, FailedRule, Finding, ObjectRef, Report, Severity, SkippedRule, Unreadable
 from rules.language import Language, Text
@@ -84,6 +85,43 @@ class RuleDetailDocument(RuleDocument, frozen=True, kw_only=True):
     evidence: dict[str, Text]
 
 
+class RequirementDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that training over several nodes needs.
+
+    Attributes:
+        topic: interconnect, gang_scheduling, training_operator or shared_storage.
+        state: met, not_met or unknown; unknown is never taken for "no".
+        name: of the topic, for people.
+        reasons: why it is in that state, for people; Markdown.
+        next_step: what to do next, null where nothing is to be done.
+        objects: the Kubernetes objects that show it.
+        missing: kinds that were not read and would tell.
+        evidence: the named values that the reasons rest on.
+    """
+
+    topic: multi_node.Topic
+    state: multi_node.State
+    name: str
+    reasons: tuple[str, ...]
+    next_step: str | None
+    objects: tuple[ObjectRef, ...]
+    missing: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+
+
+class ReadinessDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a cluster is ready for training over several nodes.
+
+    Attributes:
+        state: met when all requirements are, not_met when one is not, else unknown.
+    """
+
+    cluster: str
+    observed_at: datetime
+    state: multi_node.State
+    requirements: tuple[RequirementDocument, ...]
+
+
 class ErrorDocument(msgspec.Struct, frozen=True):
     """Why something did not work: a stable name for machines and a sentence for people."""
 
@@ -128,6 +166,30 @@ def report_document(report: Report, language: Language) -> ReportDocument:
         unreadable=report.unreadable,
         failed_rules=report.failed_rules,
         skipped_rules=report.skipped_rules,
+    )
+
+
+def readiness_document(report: multi_node.Readiness, language: Language) -> ReadinessDocument:
+    """``report`` in the words of ``language``."""
+    return ReadinessDocument(
+        cluster=report.cluster,
+        observed_at=report.observed_at,
+        state=report.state,
+        requirements=tuple(_requirement(item, language) for item in report.requirements),
+    )
+
+
+def _requirement(item: multi_node.Requirement, language: Language) -> RequirementDocument:
+    said = multi_node.say(item, language)
+    return RequirementDocument(
+        topic=item.topic,
+        state=item.state,
+        name=said.name,
+        reasons=said.reasons,
+        next_step=said.step,
+        objects=item.objects,
+        missing=item.missing,
+        evidence=tuple(value for reason in item.reasons for value in reason.values),
     )
 
 

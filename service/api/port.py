@@ -7,6 +7,7 @@ from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
 from bot.port import ClusterHealth
+from rules.advice.readiness import Readiness
 from rules.answers import Answer
 from rules.engine import Rule
 from rules.findings import Severity
@@ -42,6 +43,15 @@ class UseCases(Protocol):
 
         Raises:
             ClusterUnknown: names the clusters there are.
+        """
+        ...
+
+    async def readiness(self, cluster: str) -> Readiness:
+        """Whether a cluster is ready for training over several nodes, as it was last read.
+
+        Raises:
+            ClusterUnknown: names the clusters there are.
+            ClusterTrouble: it was never read, and cannot be read now.
         """
         ...
 

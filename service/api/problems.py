@@ -188,6 +188,7 @@ _DESCRIPTIONS = {
     404: "There is no such thing; `known` names what there is, where that helps.",
     413: "The body is too large.",
     500: "A fault of gpu-advisor itself; the log has the details under the id in `instance`.",
+    502: "A cluster could not be read; `detail` says why and what to do.",
     503: "Not ready; `errors` says why.",
 }
 

@@ -121,6 +121,17 @@ def test_the_groups_that_a_server_serves_tell_without_reading_definitions() -> N
     assert cluster(node(), read=read, api_groups=["apps"]).components.has("training-operator") is False
 
 
+def test_api_services_of_a_snapshot_tell_the_groups() -> None:
+    service = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": "v1beta1.kueue.x-k8s.io"},
+        "spec": {"group": "kueue.x-k8s.io", "version": "v1beta1"},
+    }
+    found = cluster(node(), service, read=("Node", "Pod", "DaemonSet", "Deployment")).components
+    assert (found["kueue"].present, found["volcano"].present) == (True, False)
+
+
 def test_kinds_of_a_shared_group_tell_by_being_listed_or_not_found() -> None:
     read, groups = ("Node", "Pod", "DaemonSet", "Deployment"), ["kubeflow.org", "scheduling.k8s.io"]
     listed = cluster(node(), read=(*read, "MPIJob"), api_groups=groups).components

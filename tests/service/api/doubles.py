@@ -11,10 +11,11 @@ import msgspec
 import uvicorn
 
 from bot.port import ClusterHealth
+from rules.advice.readiness import Readiness, Requirement
 from rules.answers import Answer
 from rules.checks import RULES
 from rules.engine import Rule
-from rules.findings import Cost, Evidence, Finding, ObjectRef, Report, Severity, SkippedRule, Unreadable
+from rules.findings import Cost, Evidence, Finding, Note, ObjectRef, Report, Severity, SkippedRule, Unreadable
 from rules.language import Language
 from service.app import build
 from service.cli.server import listen
@@ -62,6 +63,20 @@ class DoubleAdvisor:
         self.running = False
         self.fault: Exception | None = None
         self.audits: dict[str, AuditView] = {}
+        self.ready_for = Readiness(
+            cluster="prod",
+            observed_at=NOW,
+            state="not_met",
+            requirements=(
+                Requirement(
+                    topic="gang_scheduling",
+                    state="not_met",
+                    reasons=(Note("loose_jobs", (Evidence("jobs", ["train/pretrain"]),)),),
+                    step="gang_scheduler",
+                    objects=(ObjectRef("PyTorchJob", "train", "pretrain"),),
+                ),
+            ),
+        )
         self.views = [finding_view(number) for number in range(1, 6)]
 
     async def start(self) -> None:
@@ -95,6 +110,11 @@ class DoubleAdvisor:
         )
         self.audits[audit.id] = msgspec.structs.replace(audit, state="done", finished_at=NOW, report=report)
         return audit
+
+    async def readiness(self, cluster: str) -> Readiness:
+        if cluster != "prod":
+            raise ClusterUnknown(cluster, ["prod"])
+        return self.ready_for
 
     async def audit(self, audit_id: str) -> AuditView:
         if audit_id not in self.audits:

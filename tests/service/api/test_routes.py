@@ -167,3 +167,17 @@ async def test_every_response_carries_a_request_id_and_keeps_a_sane_one_that_was
     made = await client.get("/health/live", headers={"x-request-id": "a b"})
     assert made.headers["x-request-id"] not in ("", "a b")
     assert made.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_readiness_is_told_in_the_language_of_the_reader(client: httpx.AsyncClient) -> None:
+    response = await client.get("/v1/clusters/prod/readiness", headers={"accept-language": "es"})
+    assert response.status_code == 200
+    [gang] = response.json()["requirements"]
+    assert (gang["topic"], gang["state"], gang["name"]) == (
+        "gang_scheduling",
+        "not_met",
+        "Planificación en grupo (gang)",
+    )
+    assert gang["objects"] == [{"kind": "PyTorchJob", "namespace": "train", "name": "pretrain"}]
+    unknown = await client.get("/v1/clusters/none/readiness")
+    assert (unknown.status_code, unknown.json()["known"]) == (404, ["prod"])

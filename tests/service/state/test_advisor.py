@@ -14,7 +14,7 @@ from rules.facts.prices import PriceBook
 from rules.language import Language
 from rules.policy import Policy
 from service.advisor import GpuAdvisor
-from service.errors import ClusterUnreachable, ConfigInvalid, StoreUnavailable
+from service.errors import ClusterUnknown, ClusterUnreachable, ConfigInvalid, StoreUnavailable
 from service.settings import Settings
 from tests.service.state.conftest import Advisors, only
 from tests.service.state.doubles import ScriptedCluster, node
@@ -136,3 +136,24 @@ async def test_stopping_twice_or_before_starting_is_harmless(advisors: Advisors)
     other = await advisors.open(ScriptedCluster("lab"))
     await other.stop()
     await other.stop()
+
+
+async def test_readiness_reads_a_cluster_that_was_never_read_and_otherwise_does_not_read_again(
+    advisors: Advisors,
+) -> None:
+    cluster = ScriptedCluster("lab", node("n1"))
+    advisor = await advisors.open(cluster)
+    report = await advisor.readiness("lab")
+    assert (report.cluster, len(report.requirements)) == ("lab", 4)
+    await advisor.readiness("lab")
+    assert cluster.reads == 1
+    with pytest.raises(ClusterUnknown):
+        await advisor.readiness("other")
+
+
+async def test_readiness_of_a_cluster_that_cannot_be_read_says_why(advisors: Advisors) -> None:
+    cluster = ScriptedCluster("lab")
+    cluster.error = ClusterUnreachable("lab", "refused", "See.")
+    advisor = await advisors.open(cluster)
+    with pytest.raises(ClusterUnreachable):
+        await advisor.readiness("lab")

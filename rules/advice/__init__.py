@@ -1,0 +1,1 @@
+"""Advice that goes beyond single findings: named reports about a whole cluster."""
