@@ -48,6 +48,22 @@ BUILT_IN = (
     Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", False),
     Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", False),
     Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False),
+    Resource("", "v1", "resourcequotas", "ResourceQuota", True),
+    Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False),
+    Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", True),
+    Resource("kueue.x-k8s.io", "v1beta2", "clusterqueues", "ClusterQueue", False),
+    Resource("kueue.x-k8s.io", "v1beta2", "resourceflavors", "ResourceFlavor", False),
+    Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload", True),
+    Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet", True),
+    Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet", True),
+    Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", True),
+    Resource("kubeflow.org", "v2beta1", "mpijobs", "MPIJob", True),
+    Resource("ray.io", "v1", "rayclusters", "RayCluster", True),
+    Resource("amd.com", "v1alpha1", "deviceconfigs", "DeviceConfig", True),
+    Resource("karpenter.k8s.aws", "v1", "ec2nodeclasses", "EC2NodeClass", False),
+    Resource("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor", True),
+    Resource("nvidia.com", "v1", "clusterpolicies", "ClusterPolicy", False),
+    Resource("nvidia.com", "v1alpha1", "nvidiadrivers", "NVIDIADriver", False),
 )
 
 

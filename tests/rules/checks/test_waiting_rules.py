@@ -233,3 +233,126 @@ def test_gpu_pods_that_took_more_cpu_than_their_share_are_told_apart() -> None:
 
 def test_a_pod_that_asks_for_more_than_any_node_has_is_not_starved() -> None:
     assert findings("cpu-starved-gpu", node(), hungry("web", "1", on="gpu-1"), hungry("t", "64", gpus=ONE)) == []
+
+
+# scale-from-zero-unknown-gpu
+
+REFUSED = "pod didn't trigger scale-up: 1 Insufficient nvidia.com/gpu, 1 max node group size reached"
+CPU_NODE = node("cpu-1", gpus={}, labels={})
+GROUPS = status(group("cpu", 2, 2), group("gpu", 0, 6))
+
+
+def refused(asking: Plain, said: str = REFUSED) -> Plain:
+    return event("NotTriggerScaleUp", said, asking, component="cluster-autoscaler")
+
+
+def test_the_tags_describe_the_node_that_the_pod_wants() -> None:
+    asking = pod(gpus=ONE, nodeSelector={"team": "a"}, tolerations=[{"key": "sku", "value": "gpu"}])
+    found = only("scale-from-zero-unknown-gpu", CPU_NODE, GROUPS, asking, refused(asking))
+    tags = found.value("tags")
+    assert isinstance(tags, list)
+    assert [tag.rpartition("node-template/")[2] for tag in tags] == [
+        "resources/nvidia.com/gpu=1",
+        "label/team=a",
+        "taint/sku=gpu:NoSchedule",
+    ]
+    assert {"empty", "full"} == set(keys(found))
+    assert "gpu-pod-pending" not in rules_of(CPU_NODE, GROUPS, asking, refused(asking))
+
+
+ASKING = pod(gpus=ONE)
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        [CPU_NODE, status(group("cpu", 1, 2), group("gpu", 6, 6)), ASKING, refused(ASKING)],
+        [node(), pod("h", on="gpu-1", gpus=ONE), GROUPS, ASKING, refused(ASKING)],
+        [node(gpus={"nvidia.com/mig-1g.5gb": 7}), ASKING, refused(ASKING)],
+        [CPU_NODE, GROUPS, ASKING, refused(ASKING, "pod didn't trigger scale-up: 2 Insufficient cpu")],
+        [CPU_NODE, GROUPS, ASKING],
+    ],
+    ids=["no-empty-group", "example-lives", "gpu-nodes-unknown-groups", "cpu", "not-said"],
+)
+def test_the_autoscaler_is_not_called_blind_without_proof(objects: list[Plain]) -> None:
+    assert findings("scale-from-zero-unknown-gpu", *objects) == []
+
+
+# claim-pending, claim-allocated-unused
+
+
+def slice_of(*memory: str, on: str = "gpu-1") -> Plain:
+    devices = [
+        {
+            "name": f"gpu-{index}",
+            "attributes": {"type": {"string": "gpu"}, "productName": {"string": "L40S"}},
+            "capacity": {"memory": {"value": size}},
+        }
+        for index, size in enumerate(memory)
+    ]
+    spec = {"nodeName": on, "driver": "gpu.nvidia.com", "pool": {"name": on, "generation": 1}, "devices": devices}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": on}, "spec": spec}
+
+
+def claim(name: str = "gpu", **request: Any) -> dict[str, Any]:
+    wanted = {"deviceClassName": "gpu.nvidia.com", **request}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "ml", "creationTimestamp": "2026-11-01T00:00:00Z"},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": wanted}]}},
+    }
+
+
+def held(name: str, device: str, **more: Any) -> dict[str, Any]:
+    result = {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "gpu-1", "device": device, **more}
+    return {**claim(name), "status": {"allocation": {"devices": {"results": [result]}}}}
+
+
+def cel(expression: str) -> list[dict[str, Any]]:
+    return [{"cel": {"expression": expression}}]
+
+
+CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.nvidia.com"}, "spec": {}}
+CLAIMING = pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+DRA_NODE = node(gpus={}, labels=GPU_LABELS)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "remedy"),
+    [
+        (
+            claim(selectors=cel("device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('60Gi')) >= 0")),
+            "memory",
+        ),
+        (claim(selectors=cel("device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('40Gi')) >= 0")), "default"),
+        (claim(selectors=cel("device.attributes['gpu.nvidia.com'].productName == 'H100'")), "product"),
+        (claim(count=4), "count"),
+        (claim(count=2), "in_use"),
+        (claim(deviceClassName="mig.nvidia.com"), "device_class"),
+    ],
+)
+def test_what_no_device_meets_is_named(wanted: Plain, remedy: str) -> None:
+    objects = [DRA_NODE, slice_of("46068Mi", "46068Mi"), CLASS, wanted, held("other", "gpu-0"), CLAIMING]
+    found = only("claim-pending", *objects)
+    assert found.remedy == remedy
+    assert found.severity == (Severity.LOW if remedy == "in_use" else Severity.HIGH)
+    assert "gpu-pod-pending" not in rules_of(*objects)
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        held("gpu", "gpu-0", adminAccess=True),
+        claim(),
+        {**held("gpu", "gpu-0"), "kind": "ResourceClaim"}
+        | {"status": {**held("gpu", "gpu-0")["status"], "reservedFor": [{"resource": "pods", "name": "train"}]}},
+    ],
+    ids=["admin", "not-allocated", "reserved"],
+)
+def test_claims_that_hold_nothing_in_vain(fine: Plain) -> None:
+    assert findings("claim-allocated-unused", DRA_NODE, fine) == []
+
+
+def test_a_claim_without_a_pod_keeps_its_gpu() -> None:
+    assert only("claim-allocated-unused", DRA_NODE, held("gpu", "gpu-0")).value("gpus") == 1

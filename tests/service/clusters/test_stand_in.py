@@ -73,6 +73,7 @@ async def ask(
 )
 async def test_answers_as_recorded(cluster: FakeKubernetes, name: str, path: str, headers: dict[str, str]) -> None:
     cluster.state.compact()
+    cluster.state.remove_group("kueue.x-k8s.io")  # the recorded cluster had no such custom resources
     status, sent, body = await ask(cluster, path, headers)
     want_status, want_headers, want_body = recorded(name)
     assert status == want_status
