@@ -33,8 +33,14 @@ RESTARTS = 5
 OLD_SECONDS = 1800.0
 _PULL = frozenset({"ImagePullBackOff", "ErrImagePull", "InvalidImageName"})
 _CREATE = frozenset({"CreateContainerError", "CreateContainerConfigError", "RunContainerError", "StartError"})
-_POD_ROOTS = ("gpu-of-another-vendor", "cuda-image-on-another-vendor")
-_NODE_ROOTS = ("allocatable-zero-driver", "driver-library-mismatch", "node-image-without-driver", "ghost-node")
+_POD_ROOTS = ("gpu-of-another-vendor",)
+_NODE_ROOTS = (
+    "allocatable-zero-driver",
+    "driver-library-mismatch",
+    "node-image-without-driver",
+    "nodes-notready-gpu",
+    "ghost-node",
+)
 
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | ObjectRef]:

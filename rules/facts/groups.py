@@ -1,5 +1,6 @@
 """Pods that belong together: multi-node jobs, pod groups of gang schedulers, Deployments; and who queues them."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -266,15 +267,25 @@ def deployments_by_replica_set(replica_sets: Iterable[OtherObject]) -> dict[tupl
     }
 
 
+_ROLLOUT_HASH = "rollouts-pod-template-hash"
+_TEMPLATE_HASH = re.compile(r"(?<=.)-[4-9bcdf]{6,10}\Z")
+"""How the Deployment controller ends the name of a ReplicaSet: a 32-bit number in these ten signs (Kubernetes v1.36.2
+pkg/controller/controller_utils.go ComputeHash, apimachinery pkg/util/rand SafeEncodeString)."""
+
+
 def deployment_of(pod: PodFacts, owners: Mapping[tuple[str, str], str]) -> ObjectRef | None:
     """The Deployment behind a pod. Where ReplicaSets were not read, their name tells: it is the Deployment's name and
-    the pod's template hash."""
+    the pod's template hash, which a label of the pod repeats."""
     if pod.controller is None or pod.controller.kind != "ReplicaSet":
         return None
     name = owners.get((pod.ref.namespace, pod.controller.name))
     if name is None:
-        template = (pod.pod.metadata.labels or {}).get("pod-template-hash")
-        if not template or not pod.controller.name.endswith(f"-{template}"):
+        labels = pod.pod.metadata.labels or {}
+        template = labels.get("pod-template-hash")
+        if template and pod.controller.name.endswith(f"-{template}"):
+            name = pod.controller.name.removesuffix(f"-{template}")
+        elif not template and _ROLLOUT_HASH not in labels and (tail := _TEMPLATE_HASH.search(pod.controller.name)):
+            name = pod.controller.name[: tail.start()]
+        else:
             return None
-        name = pod.controller.name.removesuffix(f"-{template}")
     return ObjectRef("Deployment", pod.ref.namespace, name)

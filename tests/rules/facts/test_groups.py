@@ -123,6 +123,14 @@ def test_the_deployment_of_a_pod_is_found_with_and_without_its_replica_set() -> 
     assert [other.deployment_of(item) for item in other.pods] == [None, None]
 
 
+def test_the_name_of_a_replica_set_tells_its_deployment_where_nothing_else_does() -> None:
+    hashed = pod("opt-tp2-6b7d9c5f44-9zkqv", owner=("ReplicaSet", "opt-tp2-6b7d9c5f44"))
+    by_hand = pod("model-v2", owner=("ReplicaSet", "model-v2-blue"))
+    rollout = pod("r", owner=("ReplicaSet", "r-6b7d9c5f44"), labels={"rollouts-pod-template-hash": "6b7d9c5f44"})
+    facts = cluster(hashed, by_hand, rollout)
+    assert [facts.deployment_of(item) for item in facts.pods] == [ObjectRef("Deployment", "ml", "opt-tp2"), None, None]
+
+
 def left(facts: ClusterFacts) -> dict[str, Decimal]:
     return dict(facts.left_on(facts.nodes[0]))
 
