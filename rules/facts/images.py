@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from rules.compat.images import parse
 from rules.facts.model import NodeFacts, PodFacts
 from rules.facts.objects import Container
 
@@ -39,6 +38,8 @@ def reference(pod: PodFacts, container: Container) -> str | None:
 
     A tag may move after the pod was started; the digest in the container's status does not.
     """
+    from rules.compat.images import parse  # here, because its package reads YAML, which facts alone do without
+
     statuses = (pod.pod.status.containerStatuses if pod.pod.status else None) or []
     running = next((item.imageID for item in statuses if item.name == container.name), None)
     read = parse(running) if running else None
