@@ -174,8 +174,7 @@ def _installed(topic: Topic, there: tuple[Component, ...], more: Iterable[Note])
 def _absent(topic: Topic, facts: ClusterFacts, role: Role, reason: str, step: str) -> Requirement:
     if facts.components.has(role) is False:
         return Requirement(topic=topic, state="not_met", reasons=(_note(reason),), step=step)
-    wanted = ("Pod", "DaemonSet", "Deployment")
-    missing = [kind for kind in wanted if not facts.knows(kind)]
+    missing = [] if facts.knows("Pod") else ["Pod"]
     if facts.api_groups is None and not facts.knows("CustomResourceDefinition") and not facts.knows("APIService"):
         missing.append("APIService")
     reasons = (_note("not_seen", kinds=missing),) if missing else (_note("not_certain"),)

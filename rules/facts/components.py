@@ -26,6 +26,7 @@ _DATA = Path(__file__).parent.parent / "data" / "components.json"
 _WORKLOADS = ("DaemonSet", "Deployment", "StatefulSet")
 _NAME_LABELS = ("app.kubernetes.io/name", "app", "name", "k8s-app", "app.kubernetes.io/component")
 _TEMPLATE_HASH = re.compile(r"-[a-z0-9]{6,10}\Z")
+_POD_SUFFIX = re.compile(r"(?:-[4-9bcdf]{6,10})?-[a-z0-9]{1,5}\Z")
 _WAITING_WELL = frozenset({"ContainerCreating", "PodInitializing"})
 
 
@@ -227,9 +228,9 @@ def _served(row: ComponentRow, facts: "ClusterFacts") -> bool | None:
         return False
     if facts.knows("CustomResourceDefinition"):
         for item in facts.others.get("CustomResourceDefinition", ()):
-            group = item.metadata.name.partition(".")[2]
-            kind = ((item.spec or {}).get("names") or {}).get("kind")
-            if group in row.groups or f"{group}/{kind}" in row.kinds:
+            plural, _, group = item.metadata.name.partition(".")
+            own = {kind.partition("/")[2].lower() for kind in row.kinds if kind.startswith(f"{group}/")}
+            if group in row.groups or plural.removesuffix("s") in own or plural.removesuffix("ies") + "y" in own:
                 return True
         return False
     groups = _api_groups(facts)
@@ -258,11 +259,9 @@ def _workloads_known(row: ComponentRow, facts: "ClusterFacts") -> bool:
         return False
     if not row.workloads:
         return True
-    return facts.knows("Pod") and facts.knows("DaemonSet") and (facts.knows("Deployment") or not _brings_api(row))
-
-
-def _brings_api(row: ComponentRow) -> bool:
-    return bool(row.groups or row.kinds or row.schedulers)
+    # Controllers and schedulers work only while they have a pod. A DaemonSet may wait without one.
+    controls = bool(row.groups or row.kinds or row.schedulers)
+    return facts.knows("Pod") and (controls or facts.knows("DaemonSet"))
 
 
 def _workloads(facts: "ClusterFacts") -> Iterator[Seen]:
@@ -274,12 +273,13 @@ def _workloads(facts: "ClusterFacts") -> Iterator[Seen]:
     owners: set[ObjectRef] = set()
     for pod in facts.pods:
         owner = _owner(pod.ref.namespace, pod.pod)
-        if pod.terminal or owner in owners or facts.knows(owner.kind):
+        if pod.terminal or owner in owners or (owner.kind in _WORKLOADS and facts.knows(owner.kind)):
             continue
         owners.add(owner)
         spec = pod.pod.spec
         images = tuple(repository(item.image) for item in (spec.containers if spec else None) or () if item.image)
-        names = (owner.name, *_label_names(pod.pod.metadata.labels))
+        own = (owner.name, _POD_SUFFIX.sub("", owner.name)) if owner.kind == "Pod" else (owner.name,)
+        names = (*own, *_label_names(pod.pod.metadata.labels))
         yield Seen(pod.ref, names, images, _pod_health(pod.pod))
 
 

@@ -105,7 +105,7 @@ def test_what_was_not_read_is_unknown_and_named() -> None:
     report = judged(*READY[:2], read=("Node", "Pod"))
     for topic in ("gang_scheduling", "training_operator"):
         found = the(report, topic)
-        assert (found.state, found.missing) == ("unknown", ("DaemonSet", "Deployment", "APIService"))
+        assert (found.state, found.missing) == ("unknown", ("APIService",))
     storage = the(report, "shared_storage")
     assert (storage.state, storage.missing) == ("unknown", ("StorageClass", "PersistentVolume"))
     assert report.state == "unknown"

@@ -163,6 +163,11 @@ def test_pods_show_it_where_workloads_were_not_read() -> None:
     assert [ref.kind for ref in found.shown_by] == ["Pod"]
 
 
+def test_pods_without_an_owner_are_told_by_their_own_name() -> None:
+    for name in ("kueue-controller-manager", "kueue-controller-manager-6d8f9c7b5-x2x2x"):
+        assert cluster(node(), pod(name, on="cpu-1")).components["kueue"].present is True
+
+
 def test_a_scheduler_that_placed_a_pod_is_there_and_one_that_was_only_asked_for_is_not() -> None:
     placed = pod(on="gpu-1", schedulerName="yunikorn")
     waiting = pod(schedulerName="yunikorn")

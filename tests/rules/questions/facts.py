@@ -87,5 +87,5 @@ def cluster(
     )
 
 
-def other(kind: str, name: str, **spec: Any) -> OtherObject:
-    return OtherObject(metadata=ObjectMeta(name=name), kind=kind, spec=spec or None)
+def other(kind: str, name: str, api_version: str = "", **spec: Any) -> OtherObject:
+    return OtherObject(metadata=ObjectMeta(name=name), apiVersion=api_version, kind=kind, spec=spec or None)

@@ -144,7 +144,7 @@ def test_what_multi_node_training_needs_is_looked_up() -> None:
         nodes=nodes,
         pods=pods,
         others={
-            "PyTorchJob": [other("PyTorchJob", "train")],
+            "PyTorchJob": [other("PyTorchJob", "train", "kubeflow.org/v1")],
             "PersistentVolumeClaim": [other("PersistentVolumeClaim", "d", accessModes=["ReadWriteMany"])],
         },
         read=["Node", "Pod", "PersistentVolumeClaim"],
