@@ -9,7 +9,7 @@ and pods that it marks, and in events that it writes. Absent is said only when a
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,11 +138,10 @@ class Components(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A workload, by its own object or by a pod of it."""
+    """A workload of a component, by its own object or by a pod of it. ``rows`` are ids of the table."""
 
     ref: ObjectRef
-    names: tuple[str, ...]
-    images: tuple[str, ...]
+    rows: tuple[str, ...]
     healthy: bool | None
 
 
@@ -162,9 +161,28 @@ def component_rows() -> tuple[ComponentRow, ...]:
 
 
 @cache
-def _workload_pattern(row_id: str) -> re.Pattern[str]:
-    row = next(item for item in component_rows() if item.id == row_id)
-    return re.compile("|".join(f"(?:{pattern})" for pattern in row.workloads) or r"(?!)")
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((row.id, re.compile("|".join(row.workloads))) for row in component_rows() if row.workloads)
+
+
+@cache
+def _any_pattern() -> re.Pattern[str]:
+    return re.compile("|".join(pattern for row in component_rows() for pattern in row.workloads))
+
+
+@lru_cache(maxsize=16384)
+def _rows_of_name(name: str) -> tuple[str, ...]:
+    """Ids of the rows whose workloads are called so. Most names are nobody's: one look tells."""
+    if _any_pattern().fullmatch(name) is None:
+        return ()
+    return tuple(ident for ident, pattern in _patterns() if pattern.fullmatch(name))
+
+
+@lru_cache(maxsize=16384)
+def _rows_of_image(image: str) -> tuple[str, ...]:
+    return tuple(
+        row.id for row in component_rows() if any(image == end or image.endswith(f"/{end}") for end in row.images)
+    )
 
 
 def components_of(facts: "ClusterFacts") -> Components:
@@ -180,10 +198,17 @@ def components_of(facts: "ClusterFacts") -> Components:
 
 def is_component(name: str, labels: Mapping[str, str] | None = None, images: Iterable[str] = ()) -> str | None:
     """Id of the component that a workload of this name, labels and images belongs to; None for others."""
-    seen = Seen(ObjectRef("", "", name), (name, *_label_names(labels)), tuple(map(repository, images)), None)
-    return next((row.id for row in component_rows() if _belongs(row, seen)), None)
+    return next(iter(_rows_of((name, *_label_names(labels)), tuple(map(repository, images)))), None)
 
 
+def _rows_of(names: tuple[str, ...], images: tuple[str, ...]) -> tuple[str, ...]:
+    found = [ident for name in names for ident in _rows_of_name(name)]
+    if "mps_daemon" not in found:  # it shares the image of the device plugin
+        found += [ident for image in images for ident in _rows_of_image(image)]
+    return tuple(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=16384)
 def repository(image: str) -> str:
     """Repository path of an image, with its host but without tag and digest."""
     path = image.partition("@")[0]
@@ -192,7 +217,7 @@ def repository(image: str) -> str:
 
 
 def _component(row: ComponentRow, facts: "ClusterFacts", signs: _Signs) -> Component:
-    workloads = [item for item in signs.workloads if _belongs(row, item)]
+    workloads = [item for item in signs.workloads if row.id in item.rows]
     own = [item for item in signs.objects if group_of(item.apiVersion) in row.groups or _kind(item) in row.kinds]
     told = {ref_of(item): health for item in own if (health := status_health(item)) is not None}
     shown = [item.ref for item in workloads] + [ref_of(item) for item in own]
@@ -210,15 +235,6 @@ def _component(row: ComponentRow, facts: "ClusterFacts", signs: _Signs) -> Compo
         shown_by=tuple(dict.fromkeys(shown)),
         troubled=tuple(dict.fromkeys(troubled)),
     )
-
-
-def _belongs(row: ComponentRow, item: Seen) -> bool:
-    pattern = _workload_pattern(row.id)
-    if any(pattern.fullmatch(name) for name in item.names):
-        return True
-    if row.id == "nvidia_device_plugin" and any("mps-control-daemon" in name for name in item.names):
-        return False
-    return any(image == end or image.endswith(f"/{end}") for end in row.images for image in item.images)
 
 
 def _served(row: ComponentRow, facts: "ClusterFacts") -> bool | None:
@@ -267,9 +283,10 @@ def _workloads_known(row: ComponentRow, facts: "ClusterFacts") -> bool:
 def _workloads(facts: "ClusterFacts") -> Iterator[Seen]:
     for kind in _WORKLOADS:
         for item in facts.others.get(kind, ()):
-            labels = item.metadata.labels
-            images = tuple(map(repository, images_of(item)))
-            yield Seen(ref_of(item), (item.metadata.name, *_label_names(labels)), images, workload_health(item))
+            names = (item.metadata.name, *_label_names(item.metadata.labels))
+            rows = _rows_of(names, tuple(map(repository, images_of(item))))
+            if rows:
+                yield Seen(ref_of(item), rows, workload_health(item))
     owners: set[ObjectRef] = set()
     for pod in facts.pods:
         owner = _owner(pod.ref.namespace, pod.pod)
@@ -279,8 +296,9 @@ def _workloads(facts: "ClusterFacts") -> Iterator[Seen]:
         spec = pod.pod.spec
         images = tuple(repository(item.image) for item in (spec.containers if spec else None) or () if item.image)
         own = (owner.name, _POD_SUFFIX.sub("", owner.name)) if owner.kind == "Pod" else (owner.name,)
-        names = (*own, *_label_names(pod.pod.metadata.labels))
-        yield Seen(pod.ref, names, images, _pod_health(pod.pod))
+        rows = _rows_of((*own, *_label_names(pod.pod.metadata.labels)), images)
+        if rows:
+            yield Seen(pod.ref, rows, _pod_health(pod.pod))
 
 
 def _owner(namespace: str, pod: Pod) -> ObjectRef:
