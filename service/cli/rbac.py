@@ -51,12 +51,17 @@ def manifests() -> str:
     """Namespace, service account, binding and ClusterRole as YAML; each rule says what it is read for."""
     from service.clusters.kinds import KINDS
 
-    by_group = groupby(sorted(KINDS, key=lambda spec: spec.group), key=lambda spec: spec.group)
-    return HEADER + "".join(_rule(group, list(specs)) for group, specs in by_group)
+    def key(spec: "KindSpec") -> tuple[str, tuple[str, ...]]:
+        return spec.group, spec.names
+
+    by_group = groupby(sorted(KINDS, key=key), key=key)
+    return HEADER + "".join(_rule(group, names, list(specs)) for (group, names), specs in by_group)
 
 
-def _rule(group: str, specs: "list[KindSpec]") -> str:
+def _rule(group: str, names: tuple[str, ...], specs: "list[KindSpec]") -> str:
     reasons = "".join(f"  # {spec.plural}: {spec.why}\n" for spec in specs)
     resources = ", ".join(f'"{spec.plural}"' for spec in specs)
-    rule = f'  - apiGroups: ["{group}"]\n    resources: [{resources}]\n    verbs: ["get", "list", "watch"]\n'
+    listed = ", ".join(f'"{name}"' for name in names)
+    only = f"    resourceNames: [{listed}]\n" if listed else ""
+    rule = f'  - apiGroups: ["{group}"]\n    resources: [{resources}]\n{only}    verbs: ["get", "list", "watch"]\n'
     return reasons + rule

@@ -175,7 +175,7 @@ class _Collection:
         return await self._list(spec, version)
 
     async def _list(self, spec: KindSpec, version: str) -> Sequence[Any]:
-        selected = [("fieldSelector", spec.field_selector)] if spec.field_selector else []
+        selected = [("fieldSelector", spec.selector)] if spec.selector else []
         items: list[Any] = []
         token = ""
         while True:

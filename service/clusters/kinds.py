@@ -37,6 +37,8 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True):
         required: nothing can be said of the cluster without it.
         built_in: served by every API server; the others need a version or a feature and may be absent.
         field_selector: what the server leaves out before sending.
+        names: the only objects that are asked for, and that the rights allow; empty for all of them. Only of these is
+            the kind known then.
         max_objects: how many are read at most; beyond it the kind is incomplete and so counts as not read.
     """
 
@@ -48,6 +50,7 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True):
     required: bool = False
     built_in: bool = True
     field_selector: str | None = None
+    names: tuple[str, ...] = ()
     max_objects: int | None = None
 
     def path(self, version: str) -> str:
@@ -62,7 +65,15 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rbac_rule(self) -> str:
         """The rule that a ClusterRole needs for it, as one line of YAML."""
-        return f'- {{apiGroups: ["{self.group}"], resources: ["{self.plural}"], verbs: ["get", "list", "watch"]}}'
+        listed = ", ".join(f'"{name}"' for name in self.names)
+        only = f"resourceNames: [{listed}], " if listed else ""
+        return f'- {{apiGroups: ["{self.group}"], resources: ["{self.plural}"], {only}verbs: ["get", "list", "watch"]}}'
+
+    @property
+    def selector(self) -> str | None:
+        """The ``fieldSelector`` of the list. One that names an object is what makes a right by name hold for a list."""
+        parts = [f"metadata.name={name}" for name in self.names]
+        return ",".join([*parts, *([self.field_selector] if self.field_selector else [])]) or None
 
 
 DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
@@ -297,6 +308,62 @@ KINDS: tuple[KindSpec, ...] = (
         versions=("v1",),
         plural="servicemonitors",
         why="whose pod GPU metrics are written to",
+        built_in=False,
+    ),
+    KindSpec(
+        kind="PodDisruptionBudget",
+        group="policy",
+        versions=("v1",),
+        plural="poddisruptionbudgets",
+        why="what keeps nodes from being drained",
+    ),
+    KindSpec(kind="Job", group="batch", versions=("v1",), plural="jobs", why="what is finished, what gives up early"),
+    KindSpec(
+        kind="ConfigMap",
+        group="",
+        versions=("v1",),
+        plural="configmaps",
+        why="limits of node groups, as cluster-autoscaler writes them",
+        names=("cluster-autoscaler-status",),
+    ),
+    KindSpec(
+        kind="NodePool",
+        group="karpenter.sh",
+        versions=("v1", "v1beta1"),
+        plural="nodepools",
+        why="what lets Karpenter add and remove GPU nodes",
+        built_in=False,
+    ),
+    KindSpec(
+        kind="NodeClaim",
+        group="karpenter.sh",
+        versions=("v1", "v1beta1"),
+        plural="nodeclaims",
+        why="what Karpenter waits for",
+        built_in=False,
+    ),
+    KindSpec(
+        kind="RayJob",
+        group="ray.io",
+        versions=("v1",),
+        plural="rayjobs",
+        why="whether the work of a Ray cluster is over",
+        built_in=False,
+    ),
+    KindSpec(
+        kind="Notebook",
+        group="kubeflow.org",
+        versions=("v1", "v1beta1"),
+        plural="notebooks",
+        why="whose notebook holds a GPU",
+        built_in=False,
+    ),
+    KindSpec(
+        kind="ScaledObject",
+        group="keda.sh",
+        versions=("v1alpha1",),
+        plural="scaledobjects",
+        why="what scales GPU services, and whether down to zero",
         built_in=False,
     ),
 )

@@ -23,6 +23,12 @@ def test_the_role_allows_reading_every_kind_and_nothing_else() -> None:
     assert ("", "secrets") not in allowed
 
 
+def test_config_maps_may_only_be_read_by_name() -> None:
+    role = next(item for item in yaml.safe_load_all(manifests()) if item["kind"] == "ClusterRole")
+    rules = [rule for rule in role["rules"] if "configmaps" in rule["resources"]]
+    assert [rule["resourceNames"] for rule in rules] == [["cluster-autoscaler-status"]]
+
+
 def test_the_binding_joins_the_role_and_the_service_account_of_the_file() -> None:
     documents = {document["kind"]: document for document in yaml.safe_load_all(manifests())}
     binding = documents["ClusterRoleBinding"]

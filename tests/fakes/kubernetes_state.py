@@ -64,6 +64,12 @@ BUILT_IN = (
     Resource("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor", True),
     Resource("nvidia.com", "v1", "clusterpolicies", "ClusterPolicy", False),
     Resource("nvidia.com", "v1alpha1", "nvidiadrivers", "NVIDIADriver", False),
+    Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True),
+    Resource("karpenter.sh", "v1", "nodepools", "NodePool", False),
+    Resource("karpenter.sh", "v1", "nodeclaims", "NodeClaim", False),
+    Resource("ray.io", "v1", "rayjobs", "RayJob", True),
+    Resource("kubeflow.org", "v1", "notebooks", "Notebook", True),
+    Resource("keda.sh", "v1alpha1", "scaledobjects", "ScaledObject", True),
 )
 
 
