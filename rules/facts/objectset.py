@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from rules.facts.kinds import kind_key
 from rules.facts.objects import Condition, ContainerStatus, Event, Node, ObjectMeta, OtherObject, Pod
 from rules.findings import Unreadable
+
+Item = TypeVar("Item", bound="Node | Pod | Event | OtherObject")
 
 Key = tuple[str, str]
 """Namespace (empty where there is none) and name."""
@@ -22,8 +24,10 @@ class Objects(msgspec.Struct, frozen=True):
 
     Attributes:
         others: objects of further kinds by :func:`~rules.facts.kinds.kind_key`.
-        kinds: kinds that were read, as ``kind_key`` names them. An empty typed list (``PodList``) is a kind that was
-            read; an empty ``List`` says nothing of any kind.
+        kinds: kinds that were read completely, as ``kind_key`` names them. An empty typed list (``PodList``) is a kind
+            that was read; an empty ``List`` says nothing of any kind.
+        partial: kinds of which some objects are here and others may be missing, with the reason; see
+            :mod:`rules.facts.completeness`.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -31,9 +35,11 @@ class Objects(msgspec.Struct, frozen=True):
     events: tuple[Event, ...] = ()
     others: Mapping[str, tuple[OtherObject, ...]] = msgspec.field(default_factory=dict)
     kinds: frozenset[str] = frozenset()
+    partial: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def merge(self, other: "Objects") -> "Objects":
-        """Both sets in one. Of two objects with the same kind, namespace and name the one of ``other`` stays."""
+        """Both sets in one. Of two objects with the same kind, namespace and name the newer one stays, by their
+        resourceVersion; where that does not tell, the fuller one; else the one of ``other``."""
         merged = ObjectCollector()
         for objects in (self, other):
             merged.include(objects)
@@ -41,7 +47,7 @@ class Objects(msgspec.Struct, frozen=True):
 
 
 class ObjectCollector:
-    """Gathers objects one by one; a later object replaces an earlier one of the same name."""
+    """Gathers objects one by one; of two of the same name the newer or fuller one stays, else the later one."""
 
     def __init__(self) -> None:
         self._nodes: dict[Key, Node] = {}
@@ -49,27 +55,32 @@ class ObjectCollector:
         self._events: dict[Key, Event] = {}
         self._others: dict[str, dict[Key, OtherObject]] = {}
         self._kinds: set[str] = set()
+        self._partial: dict[str, str] = {}
 
     def saw(self, kind: str) -> None:
         """Note that objects of ``kind`` (a kind key) were read, be there any or not."""
         self._kinds.add(kind)
 
+    def saw_some(self, kind: str, why: str) -> None:
+        """Note that objects of ``kind`` are here, but perhaps not all of them."""
+        self._partial.setdefault(kind, why)
+
     def add(self, kind: str, item: Node | Pod | Event | OtherObject) -> None:
         """Add an object of ``kind`` (a kind key)."""
-        self._kinds.add(kind)
-        key = (item.metadata.namespace or "", item.metadata.name)
         if isinstance(item, Pod):
-            self._pods[key] = item
+            _put(self._pods, item)
         elif isinstance(item, Node):
-            self._nodes[key] = item
+            _put(self._nodes, item)
         elif isinstance(item, Event):
-            self._events[key] = item
+            _put(self._events, item)
         else:
-            self._others.setdefault(kind, {})[key] = item
+            _put(self._others.setdefault(kind, {}), item)
 
     def include(self, objects: Objects) -> None:
         """Add a whole set."""
         self._kinds |= objects.kinds
+        for kind, why in objects.partial.items():
+            self.saw_some(kind, why)
         for node in objects.nodes:
             self.add("Node", node)
         for pod in objects.pods:
@@ -89,16 +100,45 @@ class ObjectCollector:
             events=tuple(self._events.values()),
             others={kind: tuple(items.values()) for kind, items in self._others.items()},
             kinds=frozenset(self._kinds),
+            partial={kind: why for kind, why in self._partial.items() if kind not in self._kinds},
         )
 
 
-def not_in_snapshot(kinds: Iterable[str], needed: Iterable[str] = ("Node", "Pod", "Event")) -> tuple[Unreadable, ...]:
-    """The ``needed`` kinds that are not among ``kinds``: unknown, never empty."""
-    present = frozenset(kinds)
+def _put(kept: "dict[Key, Item]", item: "Item") -> None:
+    key = (item.metadata.namespace or "", item.metadata.name)
+    known = kept.get(key)
+    if known is None or not _outranks(known, item):
+        kept[key] = item
+
+
+def _outranks(one: "Item", other: "Item") -> bool:
+    """Whether ``one`` is the newer of two readings of an object, or the fuller one where their versions do not tell.
+
+    Versions of one resource in one cluster are numbers that grow (Kubernetes API concepts, resource versions, 1.35).
+    """
+    versions = (one.metadata.resourceVersion or "", other.metadata.resourceVersion or "")
+    if all(version.isdecimal() for version in versions) and versions[0] != versions[1]:
+        return int(versions[0]) > int(versions[1])
+    return len(msgspec.json.encode(one)) > len(msgspec.json.encode(other))
+
+
+def not_in_snapshot(
+    kinds: Iterable[str],
+    needed: Iterable[str] = ("Node", "Pod", "Event"),
+    partial: Mapping[str, str] | None = None,
+) -> tuple[Unreadable, ...]:
+    """What is unknown, never empty: the ``needed`` kinds that are not among ``kinds``, and the ``partial`` ones."""
+    present, some = frozenset(kinds), partial or {}
+    missing = [kind for kind in needed if kind not in present]
     return tuple(
-        Unreadable(kind, "not-in-snapshot", f"the snapshot holds no {kind}; take it with: {TAKE_SNAPSHOT}")
-        for kind in needed
-        if kind not in present
+        Unreadable(
+            kind,
+            "not-in-snapshot",
+            f"perhaps not all objects of kind {kind} are in the snapshot: {some[kind]}; take it with: {TAKE_SNAPSHOT}"
+            if kind in some
+            else f"the snapshot holds no {kind}; take it with: {TAKE_SNAPSHOT}",
+        )
+        for kind in dict.fromkeys((*missing, *sorted(some.keys() - present)))
     )
 
 

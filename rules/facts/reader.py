@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from rules.errors import SnapshotInvalid
+from rules.facts.completeness import note_bare
 from rules.facts.decode_errors import AT_BYTE, clean, join, path_of, problem_of
 from rules.facts.kinds import HOME_GROUPS, kind_key
 from rules.facts.objects import Event, Node, ObjectMeta, OtherObject, Pod
@@ -102,6 +103,8 @@ class SnapshotReader:
         self._limits = limits
         self._found = ObjectCollector()
         self._documents = 0
+        self._lists = 0
+        self._bare: list[str] = []
         if len(data) > limits.max_bytes:
             raise self._invalid(
                 None, f"at most {limits.max_bytes} bytes are read, these are {len(data)}; split the file"
@@ -116,6 +119,7 @@ class SnapshotReader:
             position = self._next(read(position))
         if not self._documents:
             raise self._nothing()
+        note_bare(self._found, self._bare, beside_lists=self._lists > 0)
         return self._found.finish()
 
     def _next(self, position: int) -> int:
@@ -182,7 +186,7 @@ class SnapshotReader:
     def _take_json(self, envelope: _Envelope, document: Any, path: str) -> None:
         items = envelope.items
         if not self._is_list(envelope.kind, items is not msgspec.UNSET, path, envelope.message):
-            self._take(_Payload(_json_decode(document), envelope.kind, envelope.apiVersion), path)
+            self._take(_Payload(_json_decode(document), envelope.kind, envelope.apiVersion), path, listed=False)
             return
         kind, api_version = self._list_of(envelope.kind, envelope.apiVersion)
         for index, raw in enumerate(items or ()):
@@ -275,7 +279,7 @@ class SnapshotReader:
             return
         if not self._is_list(own_kind or None, is_list, path, tree.get("message")):
             payload = _Payload(lambda to: yaml_tree.convert(tree, to), own_kind, own_version)
-            self._take(payload, path)
+            self._take(payload, path, listed=False)
             return
         items = yaml_tree.resolve(tree["items"]) if isinstance(tree["items"], str) else tree["items"]
         if not isinstance(items, list | None):
@@ -307,13 +311,14 @@ class SnapshotReader:
 
     def _list_of(self, kind: str | None, api_version: str | None) -> tuple[str | None, str | None]:
         """Kind and apiVersion of the items of a typed list, noted as read; nothing for a plain List."""
+        self._lists += 1
         of_kind = (kind or "").removesuffix("List")
         if not of_kind:
             return None, None
         self._found.saw(kind_key(api_version or "", of_kind))
         return of_kind, api_version
 
-    def _take(self, payload: _Payload, path: str) -> None:
+    def _take(self, payload: _Payload, path: str, *, listed: bool = True) -> None:
         if not payload.kind:
             raise self._invalid(join(path, "kind"), f"expected the kind of a Kubernetes object; {HINT}")
         key = kind_key(payload.api_version or "", payload.kind)
@@ -327,6 +332,10 @@ class SnapshotReader:
         if not item.metadata.name:
             raise self._invalid(join(path, "metadata.name"), "expected the name of the object")
         self._found.add(key, item)
+        if listed:
+            self._found.saw(key)
+        else:
+            self._bare.append(key)
 
     def _other(self, payload: _Payload, path: str) -> OtherObject:
         try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rules.facts.cluster import ClusterFacts
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
-_ENDINGS = (".gz", ".json", ".yaml", ".yml")
+_ENDINGS = (".gz", ".tgz", ".tar", ".zip", ".json", ".yaml", ".yml")
 
 
 def targets(args: argparse.Namespace, settings: Settings, env: Mapping[str, str]) -> tuple[ClusterSettings, ...]:

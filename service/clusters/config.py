@@ -25,8 +25,10 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         kubeconfig: path of the file; None for ``$KUBECONFIG``, else ``~/.kube/config``, as kubectl does.
         context: context in that file; None for its current one.
         in_cluster: use the service account of the pod that gpu-advisor runs in.
-        snapshot: files or directories of ``kubectl get -o json|yaml`` output (``.json``, ``.yaml``, ``.yml``, each also
-            as ``.gz``).
+        snapshot: files of ``kubectl get -o json|yaml`` output (``.json``, ``.yaml``, ``.yml``, each also as ``.gz``),
+            folders of them with all folders in them, archives (``.tar``, ``.tar.gz``, ``.tgz``, ``.zip``), also of the
+            GPU Operator's must-gather. What makes a kind completely read is told in
+            :mod:`rules.facts.completeness`.
         observed_at: when the snapshot was taken, if that is known; with a zone. Only for snapshots.
         page_size: objects per list request. 500 is what kubectl and the controllers use.
         timeout_seconds: for the whole collection, waiting and retrying included.

@@ -1,4 +1,5 @@
-"""The connector to a cluster that somebody wrote down: files of ``kubectl get -o json|yaml`` output.
+"""The connector to a cluster that somebody wrote down: files of ``kubectl get -o json|yaml`` output, folders and
+archives of them, or what the GPU Operator's must-gather collected.
 
 The moment of observation matters, because every age is counted from it: a snapshot of last week must not make every
 node a week older. It is the configured ``observed_at``; else the newest timestamp in the objects, which in any cluster
@@ -6,21 +7,27 @@ that lives is a few minutes before the files were written (heartbeats, events); 
 """
 
 import asyncio
-import gzip
-import zlib
+import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import reduce
 from pathlib import Path
 
+import structlog
+
 from rules.errors import SnapshotInvalid
+from rules.facts.completeness import of_operator, of_place, of_whole
 from rules.facts.decode import Objects, decode_objects, newest_timestamp, not_in_snapshot
-from rules.facts.objectset import TAKE_SNAPSHOT
+from rules.facts.objectset import ObjectCollector
+from service.clusters.archives import Source as File
+from service.clusters.archives import Unpacker
 from service.clusters.config import ClusterSettings, Source
 from service.clusters.kinds import is_routine
 from service.clusters.model import Collected, ObservedFrom
 
-SUFFIXES = (".json", ".yaml", ".yml")
+_KIND = re.compile(rb"""(?m)^\s*\{?\s*["']?kind["']?\s*:\s*["']?(\w+)""")
+
+log = structlog.get_logger(__name__)
 
 
 class SnapshotConnector:
@@ -52,47 +59,58 @@ class SnapshotConnector:
 
 
 def _collect(settings: ClusterSettings) -> Collected:
-    files = [file for given in settings.snapshot for file in _files(Path(given).expanduser())]
-    objects = reduce(Objects.merge, (_decoded(file) for file in files))
-    observed_at, observed_from = _observed(settings, objects, files)
+    unpacker = Unpacker()
+    found = ObjectCollector()
+    read = 0
+    given = [Path(text).expanduser() for text in settings.snapshot]
+    for path in given:
+        for file in unpacker.open(path):
+            objects = _decoded(file, unpacker.skipped)
+            if objects is not None:
+                found.include(objects)
+                read += 1
+    if not read:
+        raise SnapshotInvalid(str(given[0]), None, "no file with Kubernetes objects is in it")
+    if unpacker.skipped:
+        log.warning("a snapshot was read in part", cluster=settings.name, read=read, skipped=_counted(unpacker.skipped))
+    objects = of_whole(found.finish())
+    observed_at, observed_from = _observed(settings, objects, given)
     return Collected(
         nodes=tuple(objects.nodes),
         pods=tuple(objects.pods),
         events=tuple(event for event in objects.events if not is_routine(event)),
         others={kind: tuple(items) for kind, items in objects.others.items()},
         read_kinds=frozenset(objects.kinds),
-        unreadable=not_in_snapshot(objects.kinds),
+        unreadable=not_in_snapshot(objects.kinds, partial=objects.partial),
         observed_at=observed_at,
         observed_from=observed_from,
     )
 
 
-def _files(given: Path) -> Sequence[Path]:
-    """The file itself, or the readable files of a directory in order of their names."""
-    if not given.is_dir():
-        return [given]
-    found = sorted(path for path in given.iterdir() if path.is_file() and _is_snapshot(path))
-    if not found:
-        raise SnapshotInvalid(str(given), None, "no .json, .yaml or .yml file (or .gz of one) is in this directory")
-    return found
-
-
-def _is_snapshot(path: Path) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith(SUFFIXES)
-
-
-def _decoded(file: Path) -> Objects:
+def _decoded(file: File, skipped: Counter[str]) -> Objects | None:
+    """The objects of a file. In a folder or archive, a file that never was one of objects is counted and left out; one
+    that was, and is broken, is an error: what it lacks would look as if it were not there."""
+    if file.below is None:
+        return of_operator(decode_objects(file.data, file.name))
+    if not file.data.strip():
+        skipped["empty"] += 1
+        return None
     try:
-        data = file.read_bytes()
-        if file.suffix.lower() == ".gz":
-            data = gzip.decompress(data)
-    except FileNotFoundError as error:
-        raise SnapshotInvalid(str(file), None, f"there is no such file; write one with: {TAKE_SNAPSHOT}") from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise SnapshotInvalid(str(file), None, f"expected gzip data ({error})") from error
-    except OSError as error:
-        raise SnapshotInvalid(str(file), None, f"the file cannot be read ({error.strerror})") from error
-    return decode_objects(data, str(file))
+        objects = decode_objects(file.data, file.name)
+    except SnapshotInvalid:
+        kind = _KIND.search(file.data[:65536])
+        if kind is None or kind[1] == b"Config":
+            skipped["without objects"] += 1
+            return None
+        raise
+    return of_place(of_operator(objects), file.below)
+
+
+def _counted(skipped: Counter[str]) -> str:
+    """``14 *.log, 3 *.descr``, the most first."""
+    return ", ".join(
+        f"{number} {what}" for what, number in sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
+    )
 
 
 def _observed(settings: ClusterSettings, objects: Objects, files: Sequence[Path]) -> tuple[datetime, ObservedFrom]:
@@ -101,4 +119,5 @@ def _observed(settings: ClusterSettings, objects: Objects, files: Sequence[Path]
     newest = newest_timestamp(objects)
     if newest is not None:
         return newest, "objects"
-    return datetime.fromtimestamp(max(file.stat().st_mtime for file in files), UTC), "file"
+    every = [path for given in files for path in ((given, *given.rglob("*")) if given.is_dir() else (given,))]
+    return datetime.fromtimestamp(max(path.lstat().st_mtime for path in every if not path.is_dir()), UTC), "file"

@@ -100,7 +100,7 @@ def test_an_empty_typed_list_is_a_kind_that_was_read_and_an_empty_list_says_noth
 
 
 def test_kinds_that_are_not_in_a_snapshot_are_unknown() -> None:
-    missing = not_in_snapshot(decode(NODE).kinds)
+    missing = not_in_snapshot(decode({"kind": "List", "items": [NODE]}).kinds)
     assert [(item.kind, item.reason) for item in missing] == [("Pod", "not-in-snapshot"), ("Event", "not-in-snapshot")]
 
 

@@ -35,10 +35,12 @@ async def test_reads_several_files_as_one_cluster(tmp_path: Path) -> None:
 
 async def test_reads_a_directory_with_compressed_files(tmp_path: Path) -> None:
     write(tmp_path / "nodes.json", [node("gpu-a")])
-    (tmp_path / "pods.json.gz").write_bytes(gzip.compress(json.dumps(pod("busy", on="gpu-a")).encode()))
-    (tmp_path / "more.YAML").write_text(yaml.safe_dump(daemon_set("plugin")), encoding="utf-8")
+    pods = {"kind": "List", "items": [pod("busy", on="gpu-a")]}
+    (tmp_path / "pods.json.gz").write_bytes(gzip.compress(json.dumps(pods).encode()))
     (tmp_path / "notes.txt").write_text("not Kubernetes", encoding="utf-8")
     (tmp_path / "deeper").mkdir()
+    plugins = {"kind": "List", "items": [daemon_set("plugin")]}
+    (tmp_path / "deeper" / "more.YAML").write_text(yaml.safe_dump(plugins), encoding="utf-8")
     collected = await read(tmp_path)
     assert collected.read_kinds == {"Node", "Pod", "DaemonSet"}
 
@@ -119,3 +121,60 @@ async def test_says_which_file_cannot_be_read(tmp_path: Path, name: str, content
 async def test_an_empty_directory_is_not_an_empty_cluster(tmp_path: Path) -> None:
     with pytest.raises(SnapshotInvalid, match=r"no \.json, \.yaml or \.yml file"):
         await read(tmp_path)
+
+
+def operator_pod(name: str, **labels: str) -> dict[str, Any]:
+    made = pod(name, on="gpu-a", gpus=0, namespace="gpu-operator")
+    made["metadata"]["labels"] = labels
+    return made
+
+
+def must_gather(folder: Path) -> Path:
+    """What the script of the GPU Operator writes: objects of its own namespace, descriptions and logs."""
+    folder.mkdir()
+
+    def dump(name: str, document: dict[str, Any]) -> None:
+        (folder / name).write_text(yaml.safe_dump(document), encoding="utf-8")
+
+    operator = operator_pod("gpu-operator-6f", app="gpu-operator")
+    dump("cluster_policy.yaml", {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": "cp"}})
+    dump("gpu_operator_pod.yaml", operator)
+    dump("gpu_operand_pods.yaml", {"kind": "List", "items": [operator, operator_pod("driver-x", app="driver")]})
+    dump("gpu_operand_ds.yaml", {"kind": "List", "items": [daemon_set("nvidia-driver-daemonset")]})
+    for name in ("gpu_nodes.descr", "gpu_nodes.status", "gpu_nodes.labels", "must-gather.log", "version"):
+        (folder / name).write_text("for people", encoding="utf-8")
+    (folder / "nvidia-bug-report_gpu-a.log.gz").write_bytes(gzip.compress(b"log"))
+    return folder
+
+
+async def test_a_must_gather_is_read_and_its_pods_are_never_all_pods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = must_gather(tmp_path / "nvidia-gpu-operator_20261130_0900")
+    nodes = write(tmp_path / "nodes.json", [node("gpu-a")])
+    collected = await read(nodes, folder)
+    assert len(collected.pods) == 2
+    assert set(collected.others) == {"ClusterPolicy", "DaemonSet"}
+    assert collected.read_kinds == {"Node", "ClusterPolicy"}
+    assert {item.kind for item in collected.unreadable} == {"Pod", "Event", "DaemonSet"}
+    assert "2 *.log" in capsys.readouterr().out
+    copied = tmp_path / "renamed.yaml"
+    copied.write_bytes((folder / "gpu_operand_pods.yaml").read_bytes())
+    assert "Pod" not in (await read(nodes, copied)).read_kinds
+
+
+async def test_a_node_whose_pods_may_be_missing_is_not_called_idle(tmp_path: Path) -> None:
+    from rules.checks import RULES
+    from rules.engine import evaluate
+    from rules.policy import Policy
+
+    nodes = write(tmp_path / "nodes.json", [node("gpu-a"), node("gpu-b")])
+    one = tmp_path / "pod.json"
+    one.write_text(json.dumps(pod("busy", on="gpu-a")), encoding="utf-8")
+    every = write(tmp_path / "pods.json", [pod("busy", on="gpu-a"), pod("too", on="gpu-b")])
+    folder = must_gather(tmp_path / "must-gather")
+    for files, judged in (((nodes, one), False), ((nodes, folder), False), ((nodes, every), True)):
+        facts = to_facts("lab", await read(*files), datetime(2026, 11, 30, 10, tzinfo=UTC), bundled())
+        report = evaluate(facts, Policy(), RULES)
+        assert "idle-gpu-node" not in {item.rule for item in report.findings}
+        assert ("idle-gpu-node" not in {item.rule for item in report.skipped_rules}) is judged
