@@ -15,7 +15,9 @@ Why:
     nodes have eight data-centre GPUs), else medium.
 
 Fix:
-    Let the pool scale to zero, or remove the node; first move the CPU pods that keep it.
+    Let the pool scale to zero, or remove the node; first move the CPU pods that keep it. What else keeps it (a minimum
+    of its group, a disruption budget, a setting of its pool) is named. This finding carries the node's money; rules
+    that explain why the node stays carry none.
 
 Source:
     seeds S23, S24; Kubernetes v1.36.2 pkg/scheduler/framework (what counts as requested); cluster-autoscaler 1.36.1
@@ -30,6 +32,7 @@ from datetime import UTC, datetime
 from itertools import chain
 
 from rules.checks._kit import age, cost_note, cost_of, found, gpus, holders, latest, moment, names, note, of, seconds
+from rules.checks._nodes import kept_by
 from rules.checks._scheduling import Obstacle, demands, fit
 from rules.compat import image_cuda
 from rules.engine import Rule
@@ -43,6 +46,7 @@ _KEEP_NODE = {
     "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
     "karpenter.sh/do-not-disrupt": "true",
 }
+_TOLD = ("do_not_disrupt_node", "scale_down_disabled")
 _REMEDY_BY_PROVIDER = {
     "aws": "aws",
     "gcp": "gke",
@@ -79,7 +83,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             node.ref,
             remedy="pending" if fitting else _remedy(node),
             cost=cost,
-            notes=_notes(node, cost, _elsewhere(alike, seen), fitting, released),
+            notes=[*_notes(node, cost, _elsewhere(alike, seen), fitting, released), *_kept(facts, node)],
             node=node.name,
             idle=seconds(idle, "pod status" if released else "metadata.creationTimestamp"),
             idle_since=moment(since),
@@ -116,6 +120,13 @@ def _notes(
         yield note("kept_by_annotation", annotations=kept)
     if node.spot:
         yield note("spot")
+
+
+def _kept(facts: ClusterFacts, node: NodeFacts) -> Iterator[Note]:
+    """Why no autoscaler takes it, apart from the pods and the annotations that are told already."""
+    blockers = [reason for reason in kept_by(facts, node) if reason not in _TOLD]
+    if blockers:
+        yield note("kept", blockers=blockers)
 
 
 def _elsewhere(alike: dict[str, list[PodFacts]], seen: dict[str, frozenset[Obstacle]]) -> Note | None:

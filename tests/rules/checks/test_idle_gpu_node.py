@@ -9,6 +9,7 @@ from rules.findings import Severity
 from rules.policy import Policy
 from rules.words import render
 from tests.rules.checks.kit import NOW, Plain, event, findings, keys, node, only, pod, stamp
+from tests.rules.scaling import KARPENTER, node_pool
 
 RULE = "idle-gpu-node"
 WEB = pod("web", namespace="shop", on="gpu-1")
@@ -198,3 +199,10 @@ def test_without_pods_nothing_is_said_about_idleness() -> None:
 def test_events_play_no_part() -> None:
     gone = pod("gone")
     only(RULE, node(), event("Killing", "Stopping container main", gone, component="kubelet"))
+
+
+def test_what_keeps_it_beside_its_pods_is_told() -> None:
+    found = only(RULE, node(labels=KARPENTER), node_pool(disruption={"consolidateAfter": "Never"}))
+    assert "kept" in keys(found)
+    assert "consolidateAfter: Never" in render(found, "en").detail
+    assert "kept" not in keys(only(RULE, node(), WEB))
