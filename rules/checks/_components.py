@@ -8,6 +8,7 @@ dra-driver-nvidia-gpu charts, intel-device-plugins-for-kubernetes; read in the s
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -29,6 +30,7 @@ class Layer(StrEnum):
 
 
 _VALIDATOR = re.compile(r"operator-validator")
+_NOT_PLUGIN = re.compile(r"feature-discovery|mps-control-daemon|node-labell?er|dcgm|exporter|sandbox|kata")
 _NAMES: tuple[tuple[Layer, re.Pattern[str]], ...] = (
     (Layer.DRA, re.compile(r"dra-driver.*kubelet-plugin|nvidia-dra-driver-kubelet-plugin")),
     (
@@ -38,11 +40,19 @@ _NAMES: tuple[tuple[Layer, re.Pattern[str]], ...] = (
     (Layer.TOOLKIT, re.compile(r"container-toolkit")),
     (
         Layer.PLUGIN,
-        re.compile(r"nvidia.*device-plugin(?!-mps)|gpu-device-plugin|amdgpu-(?:device-plugin|dp)|intel-gpu-plugin"),
+        re.compile(
+            r"nvidia.*device-plugin(?!-mps)|gpu-device-plugin|amdgpu-(?:device-plugin|dp)|intel-gpu-plugin"
+            r"|hami-device-plugin"
+        ),
     ),
 )
 _PLUGIN_IMAGE = re.compile(
-    r"(?:nvidia/k8s-device-plugin|rocm/k8s-device-plugin|amdgpu-device-plugin|intel-gpu-plugin)(?:[:@]|$)"
+    r"(?:nvidia/k8s-device-plugin|rocm/k8s-device-plugin|amdgpu-device-plugin|intel-gpu-plugin|projecthami/hami)(?:[:@]|$)"
+)
+_MAKERS = (
+    ("amd", re.compile(r"amd-?gpu|rocm/|amd-gpu")),
+    ("intel", re.compile(r"intel")),
+    ("nvidia", re.compile(r"nvidia|hami|k8s-driver-manager|dcgm")),
 )
 _VALIDATES = {
     "driver-validation": Layer.DRIVER,
@@ -63,6 +73,13 @@ _FAILING = frozenset(
     }
 )
 
+_LOOPS = 3
+_PASSING = re.compile(
+    r"^node\.kubernetes\.io/|^ToBeDeleted|^DeletionCandidate|^karpenter\.sh/|uninitialized|termination|startup"
+    r"|unhealthy|xid|problem|quarantine|repair|remediation",
+    re.IGNORECASE,
+)
+
 
 class Trouble(msgspec.Struct, frozen=True):
     """A container that does not run as it should.
@@ -80,15 +97,45 @@ class Trouble(msgspec.Struct, frozen=True):
 
 
 def layer_of(name: str, labels: Mapping[str, str], images: Iterable[str]) -> Layer | None:
-    """The layer that a DaemonSet or one of its pods serves; None for everything else. ``name`` is the DaemonSet's."""
-    if labels.get("app.kubernetes.io/component") == "nvidia-driver":
+    """The layer that a DaemonSet or one of its pods serves; None for everything else. ``name`` is the DaemonSet's.
+
+    The image tells a plugin better than the name: people rename. Feature discovery and the MPS daemon share the
+    plugin's image, and are told by their names.
+    """
+    return _layer_of(name, labels.get("app.kubernetes.io/component"), tuple(images))
+
+
+@lru_cache(maxsize=4096)
+def _layer_of(name: str, component: str | None, images: tuple[str, ...]) -> Layer | None:
+    if component == "nvidia-driver":
         return Layer.DRIVER
-    for layer, pattern in _NAMES:
-        if pattern.search(name):
-            return layer
-    if "mps-control-daemon" not in name and any(_PLUGIN_IMAGE.search(image) for image in images):
+    if _NOT_PLUGIN.search(name):
+        return None
+    if any(_PLUGIN_IMAGE.search(image) for image in images):
         return Layer.PLUGIN
-    return None
+    return next((layer for layer, pattern in _NAMES if pattern.search(name)), None)
+
+
+@lru_cache(maxsize=4096)
+def maker_of(name: str, images: tuple[str, ...]) -> str | None:
+    """Whose GPUs a DaemonSet with this name and these images is for: ``nvidia``, ``amd`` or ``intel``."""
+    texts = (*images, name)
+    return next((maker for maker, pattern in _MAKERS if any(pattern.search(text) for text in texts)), None)
+
+
+def maker_of_pod(pod: PodFacts) -> str | None:
+    """Whose GPUs a pod of the GPU software is for."""
+    return maker_of(owner_name(pod), tuple(_images(pod.pod.spec)))
+
+
+def maker_of_set(item: OtherObject) -> str | None:
+    """Whose GPUs a DaemonSet of the GPU software is for."""
+    return maker_of(item.metadata.name, images_of(item))
+
+
+def owner_name(pod: PodFacts) -> str:
+    """Name of the pod's controller; its own where it has none."""
+    return pod.controller.name if pod.controller else pod.ref.name
 
 
 def pods_of(node: NodeFacts, layer: Layer) -> list[PodFacts]:
@@ -99,8 +146,7 @@ def pods_of(node: NodeFacts, layer: Layer) -> list[PodFacts]:
 def _pod_layer(pod: PodFacts) -> Layer | None:
     if pod.controller is not None and pod.controller.kind != "DaemonSet":
         return None
-    name = pod.controller.name if pod.controller else pod.ref.name
-    return layer_of(name, pod.pod.metadata.labels or {}, _images(pod.pod.spec))
+    return layer_of(owner_name(pod), pod.pod.metadata.labels or {}, _images(pod.pod.spec))
 
 
 def _images(spec: PodSpec | None) -> list[str]:
@@ -113,8 +159,7 @@ def waits_for(node: NodeFacts) -> tuple[PodFacts, Layer] | None:
     Its init containers run in the order of the layers, so the first one that is not finished names the lowest layer.
     """
     for pod in node.pods:
-        owner = pod.controller.name if pod.controller else pod.ref.name
-        if not _VALIDATOR.search(owner) or pod.pod.status is None:
+        if not _VALIDATOR.search(owner_name(pod)) or pod.pod.status is None:
             continue
         for status in pod.pod.status.initContainerStatuses or []:
             ended = status.state.terminated if status.state else None
@@ -132,7 +177,35 @@ def trouble(pod: PodFacts) -> Trouble | None:
         waiting = item.state.waiting if item.state else None
         if waiting and waiting.reason in _FAILING:
             return Trouble(pod.ref, item.name, waiting.reason, item.restartCount or 0, last_words(item))
+        reason = _looping(item)
+        if reason:
+            return Trouble(pod.ref, item.name, reason, item.restartCount or 0, last_words(item))
     return None
+
+
+def _looping(status: ContainerStatus) -> str | None:
+    """A container that is up or ended between two crashes of a loop, and so has no waiting reason just now."""
+    if status.ready or (status.restartCount or 0) < _LOOPS:
+        return None
+    for state in (status.state, status.lastState):
+        if state and state.terminated and state.terminated.exitCode:
+            return state.terminated.reason or "Error"
+    return None
+
+
+def said_by(pod: PodFacts) -> Iterator[str]:
+    """What the pod's containers said when they last ended, why they wait, and what the kubelet says of the pod."""
+    status = pod.pod.status
+    if status is None:
+        return
+    for item in [*(status.initContainerStatuses or []), *(status.containerStatuses or [])]:
+        for state in (item.state, item.lastState):
+            if state and state.terminated and state.terminated.message:
+                yield state.terminated.message
+        if item.state and item.state.waiting and item.state.waiting.message:
+            yield item.state.waiting.message
+    if status.message:
+        yield status.message
 
 
 def last_words(status: ContainerStatus) -> str | None:
@@ -155,15 +228,24 @@ def daemon_sets(facts: ClusterFacts, layers: Iterable[Layer]) -> Iterator[tuple[
     """DaemonSets of the cluster that serve one of ``layers``."""
     wanted = set(layers)
     for item in facts.others.get("DaemonSet", ()):
-        spec = _template(item)
-        images = [str(container.get("image", "")) for container in spec.get("containers") or []]
-        layer = layer_of(item.metadata.name, item.metadata.labels or {}, images)
+        layer = layer_of_set(item)
         if layer in wanted:
             yield item, layer
 
 
-def _template(item: OtherObject) -> Mapping[str, Any]:
+def layer_of_set(item: OtherObject) -> Layer | None:
+    """The layer that a DaemonSet serves."""
+    return layer_of(item.metadata.name, item.metadata.labels or {}, images_of(item))
+
+
+def template_of(item: OtherObject) -> Mapping[str, Any]:
+    """The pod spec of a DaemonSet's (Deployment's, StatefulSet's) template, as plain data."""
     return ((item.spec or {}).get("template") or {}).get("spec") or {}
+
+
+def images_of(item: OtherObject) -> tuple[str, ...]:
+    """Images of the containers of a template."""
+    return tuple(str(container.get("image", "")) for container in template_of(item).get("containers") or [])
 
 
 def daemon_ref(item: OtherObject) -> ObjectRef:
@@ -172,15 +254,28 @@ def daemon_ref(item: OtherObject) -> ObjectRef:
 
 
 def kept_off_by_taints(item: OtherObject, node: NodeFacts) -> tuple[str, ...]:
-    """Keys of the node's taints that a DaemonSet does not tolerate. The DaemonSet controller adds tolerations for
-    not-ready, unreachable, pressure and unschedulable nodes, so those never keep its pods off."""
-    tolerations = msgspec.convert(_template(item).get("tolerations") or [], list[Toleration])
-    return tuple(key for key in untolerated_taints(node, tolerations) if not key.startswith("node.kubernetes.io/"))
+    """Keys of the node's taints that a DaemonSet does not tolerate, without those that pass: the DaemonSet controller
+    adds tolerations for not-ready, unreachable, pressure and unschedulable nodes; autoscalers, termination handlers and
+    health agents taint nodes that go away or are under repair."""
+    tolerations = msgspec.convert(template_of(item).get("tolerations") or [], list[Toleration])
+    return tuple(key for key in untolerated_taints(node, tolerations) if not _PASSING.search(key))
 
 
 def selects_node(item: OtherObject, node: NodeFacts) -> bool:
     """Whether a DaemonSet's nodeSelector and required node affinity admit the node."""
     spec = msgspec.convert(
-        {key: value for key, value in _template(item).items() if key in ("nodeSelector", "affinity")}, PodSpec
+        {key: value for key, value in template_of(item).items() if key in ("nodeSelector", "affinity")}, PodSpec
     )
     return selects(spec, node.name, node.labels)
+
+
+def selector_labels(item: OtherObject) -> list[str]:
+    """Labels that a DaemonSet's nodeSelector and required node affinity ask for, as ``key=value`` or keys."""
+    spec = template_of(item)
+    asked = [f"{key}={value}" for key, value in sorted((spec.get("nodeSelector") or {}).items())]
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    for term in (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []:
+        for rule in term.get("matchExpressions") or []:
+            values = "|".join(str(value) for value in rule.get("values") or [])
+            asked.append(f"{rule.get('key')}={values}" if values else str(rule.get("key")))
+    return list(dict.fromkeys(asked))

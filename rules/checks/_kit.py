@@ -145,18 +145,26 @@ def holders(node: NodeFacts) -> tuple[PodFacts, ...]:
     return tuple(pod for pod in node.gpu_pods if pod.gpu_requests or not pod.is_daemon)
 
 
-_BAD_WHEN_TRUE = re.compile(r"xid|^GPUMissing$|^NVLinkStatusInactive$|^AMDGPUProblem$|GPUFallenOff", re.IGNORECASE)
+_HARDWARE = r"gpu|nvlink|nvswitch|accelerat|rocm|infiniband|^IB"
+_BAD_WHEN_TRUE = re.compile(
+    rf"xid|^gpu\w*watch$|(?:{_HARDWARE}).*(?:problem|error|unhealthy|missing|lost|fail|fault|down|inactive|flapping|fallen"
+    r"|degraded|is-?bad)",
+    re.IGNORECASE,
+)
+_BAD_WHEN_FALSE = re.compile(r"(?:gpu|nvlink|nvswitch|accelerat|rocm).*(?:ready|healthy|ok)$", re.IGNORECASE)
 
 
 def bad_conditions(node: NodeFacts) -> list[str]:
-    """Node conditions by which a health agent says that a GPU is bad.
+    """Node conditions by which a health agent says that a GPU, or a link of GPUs, is bad.
 
-    Source: aws/eks-node-monitoring-agent pkg/conditions, AKS node problem detector and GKE device plugin documents.
+    The names are free: agents of EKS and AKS, AMD's and NVIDIA's (NVSentinel: ``GpuThermalWatch``, ``SysLogsXIDError``)
+    and people's own rules of node-problem-detector are told by what they name and how. Source:
+    aws/eks-node-monitoring-agent pkg/conditions, AKS and GKE documents, ROCm/gpu-operator and NVSentinel documents.
     """
     conditions = (node.node.status.conditions or []) if node.node.status else []
     return [
         item.type
         for item in conditions
         if (item.status == "True" and _BAD_WHEN_TRUE.search(item.type))
-        or (item.status == "False" and item.type == "AcceleratedHardwareReady")
+        or (item.status == "False" and _BAD_WHEN_FALSE.search(item.type))
     ]

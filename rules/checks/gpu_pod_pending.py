@@ -31,6 +31,7 @@ from typing import Any
 from rules.checks._kit import found, holders, names, note, of, tolerations
 from rules.checks._pending import Diagnosis, Waiting, about, waiting
 from rules.checks._scheduling import Fit, Obstacle, free, resource_of, selector_of
+from rules.checks._stack import OFFERS_NONE
 from rules.engine import Root, Rule, Symptom, Yielded
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.findings import Note, Severity
@@ -63,14 +64,7 @@ _PODS_EXPLAINED_BY = (
     "untolerated-gpu-taint-pod",
 )
 _NODES_EXPLAINED_BY = {
-    "broken": (
-        "allocatable-zero-driver",
-        "device-plugin-missing",
-        "dra-slice-missing",
-        "mig-config-failed",
-        "karpenter-never-initialized",
-        "plugin-not-tolerating-taint",
-    ),
+    "broken": (*OFFERS_NONE, "karpenter-never-initialized", "plugin-not-tolerating-taint"),
     "unhealthy": ("allocatable-below-capacity",),
     "sick": ("accelerated-hw-not-ready",),
     "cordoned": ("cordoned-idle-gpu", "driver-upgrade-stuck"),
@@ -114,6 +108,8 @@ def _roots(queue: Waiting) -> Iterator[Root]:
     for item in queue.diagnosis.nearest:
         if cause in _NODES_EXPLAINED_BY and (cause != Obstacle.UNHEALTHY or _fits_when_healed(queue, item.node)):
             yield Root(item.node.ref, _NODES_EXPLAINED_BY[cause])
+        if queue.diagnosis.remedy == "other_maker":
+            yield Root(item.node.ref, ("gpu-of-another-vendor",))
 
 
 def _fits_when_healed(queue: Waiting, node: NodeFacts) -> bool:

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from rules.checks._stack import OFFERS_NONE
 from rules.findings import Severity
+from rules.language import LANGUAGES
 from rules.words import render
-from tests.rules.checks.kit import Plain, container_status, daemon_set, findings, keys, node, only, pod
+from tests.rules.checks.kit import Plain, container_status, daemon_set, findings, keys, node, only, pod, stamp
 
 RULE = "allocatable-zero-driver"
 PLUGIN = "nvidia/k8s-device-plugin:v0.19.3"
@@ -63,16 +65,39 @@ def slice_of(node_name: str, driver: str = "gpu.nvidia.com") -> dict[str, Any]:
     }
 
 
+def told(*objects: Plain) -> tuple[str, str]:
+    """The rule that tells of the node without a GPU, and its remedy; it must be one alone."""
+    said = [item for rule in OFFERS_NONE for item in findings(rule, *objects)]
+    assert len(said) == 1, said
+    return said[0].rule, said[0].remedy
+
+
 def test_a_node_whose_gpus_are_published_by_dra_needs_no_resource() -> None:
     assert findings(RULE, bare(), slice_of("gpu-1")) == []
-    only(RULE, bare(), slice_of("gpu-2"))
-    only(RULE, bare(), slice_of("gpu-1", driver="compute-domain.nvidia.com"))
+    assert told(bare(), slice_of("gpu-2")) == ("dra-slice-missing", "no_pod")
+    assert told(bare(), slice_of("gpu-1", driver="compute-domain.nvidia.com")) == (RULE, "default")
 
 
 def test_without_slices_in_view_a_working_dra_plugin_is_trusted() -> None:
     name, image = "dra-driver-nvidia-gpu-kubelet-plugin", "dra-driver-nvidia/dra-driver-nvidia-gpu:v0.4.1"
-    assert findings(RULE, bare(), component(name, image, up=timedelta(days=1), ready=True)) == []
-    assert only(RULE, bare(), component(name, image, waiting="CrashLoopBackOff", restarts=9)).remedy == "dra"
+    assert findings("dra-slice-missing", bare(), component(name, image, up=timedelta(days=1), ready=True)) == []
+    assert told(bare(), component(name, image, waiting="CrashLoopBackOff", restarts=9))[0] == "dra-slice-missing"
+
+
+@pytest.mark.parametrize("resource", ["nvidia.com/GA102GL_A10", "volcano.sh/vgpu-number", "aliyun.com/gpu-mem"])
+def test_gpus_that_are_handed_out_in_another_way_are_no_trouble(resource: str) -> None:
+    assert not [item for rule in OFFERS_NONE for item in findings(rule, node(gpus={resource: 2}, labels=PCI))]
+
+
+def test_gpu_software_that_is_just_starting_is_waited_for() -> None:
+    young = component("nvidia-driver-daemonset", "nvidia/driver:580")
+    young["metadata"]["creationTimestamp"] = stamp(timedelta(minutes=4))
+    assert findings(RULE, bare(), young) == []
+
+
+def test_gpu_software_that_is_switched_off_on_purpose_weighs_less() -> None:
+    found = only(RULE, bare(labels={**PCI, "nvidia.com/gpu.deploy.operands": "false"}))
+    assert (found.remedy, found.severity) == ("switched_off", Severity.MEDIUM)
 
 
 def test_the_lowest_broken_layer_speaks_alone() -> None:
@@ -87,24 +112,32 @@ def test_the_lowest_broken_layer_speaks_alone() -> None:
     assert "198 restarts" in render(found, "en").detail
 
 
+MISMATCH = "nvml init failed: ERROR_LIB_RM_VERSION_MISMATCH (Driver/library version mismatch)"
+NO_NVML = "could not load NVML library: libnvidia-ml.so.1: cannot open shared object file"
+
+
 @pytest.mark.parametrize(
-    ("said", "remedy", "layer"),
+    ("said", "rule", "remedy"),
     [
-        (
-            "nvml init failed: ERROR_LIB_RM_VERSION_MISMATCH (Driver/library version mismatch)",
-            "library_mismatch",
-            "driver",
-        ),
-        ("could not load NVML library: libnvidia-ml.so.1: cannot open shared object file", "driver_missing", "driver"),
-        ("Incompatible strategy detected auto. did you configure the NVIDIA Container Toolkit?", "toolkit", "toolkit"),
-        ("permission denied on the kubelet socket", "plugin", "plugin"),
-        (None, "plugin", "plugin"),
+        (MISMATCH, "driver-library-mismatch", "default"),
+        (NO_NVML, "node-image-without-driver", "default"),
+        ("Incompatible strategy detected auto. did you configure the NVIDIA Container Toolkit?", RULE, "toolkit"),
+        ("permission denied on the kubelet socket", RULE, "plugin"),
+        (None, RULE, "plugin"),
     ],
 )
-def test_the_last_words_of_the_plugin_tell_the_layer(said: str | None, remedy: str, layer: str) -> None:
+def test_the_last_words_of_the_plugin_tell_the_layer(said: str | None, rule: str, remedy: str) -> None:
     plugin = component("nvidia-device-plugin", PLUGIN, waiting="CrashLoopBackOff", restarts=35, said=said)
-    found = only(RULE, bare(), plugin)
-    assert (found.remedy, found.value("layer")) == (remedy, layer)
+    assert told(bare(), plugin) == (rule, remedy)
+
+
+def test_a_plugin_without_library_beside_a_working_driver_lacks_the_runtime() -> None:
+    plugin = component("nvidia-device-plugin", PLUGIN, waiting="CrashLoopBackOff", restarts=35, said=NO_NVML)
+    driver = component("nvidia-driver-daemonset", "nvidia/driver:580", up=timedelta(days=2), ready=True)
+    assert told(bare(), plugin, driver) == (RULE, "toolkit")
+    k3s = bare()
+    k3s["status"]["nodeInfo"]["containerRuntimeVersion"] = "containerd://2.1.4-k3s2"
+    assert told(k3s, plugin) == (RULE, "toolkit")
 
 
 def validator(layer: str) -> dict[str, Any]:
@@ -135,50 +168,42 @@ def test_the_validator_names_the_layer_it_waits_for(waits_in: str, layer: str) -
     assert only(RULE, bare(), validator(waits_in)).value("layer") == layer
 
 
-def test_a_taint_that_the_plugin_does_not_tolerate_is_named() -> None:
-    tainted = bare(taints=[{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}])
-    plugin = daemon_set("nvidia-device-plugin", PLUGIN, tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}])
-    found = only(RULE, tainted, plugin)
-    assert found.remedy == "toleration"
+DEDICATED = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+
+
+def test_a_taint_that_keeps_driver_or_toolkit_off_is_named() -> None:
+    driver = daemon_set("nvidia-driver-daemonset", "nvidia/driver:580")
+    found = only(RULE, bare(taints=[DEDICATED]), driver, daemon_set("nvidia-device-plugin", PLUGIN, **TOLERANT))
+    assert (found.remedy, found.value("layer")) == ("kept_off", "driver")
     assert "dedicated" in render(found, "en").detail
-    assert "DaemonSet/kube-system/nvidia-device-plugin" in {str(ref) for ref in found.objects}
+    assert "DaemonSet/kube-system/nvidia-driver-daemonset" in {str(ref) for ref in found.objects}
 
 
-def test_taints_of_the_node_life_cycle_never_keep_a_daemon_set_off() -> None:
-    tainted = bare(taints=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}], unschedulable=True)
-    assert only(RULE, tainted, daemon_set("nvidia-device-plugin", PLUGIN)).remedy == "default"
+@pytest.mark.parametrize(
+    "key",
+    [
+        "node.kubernetes.io/unschedulable",
+        "ToBeDeletedByClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "amd-gpu-unhealthy",
+    ],
+)
+def test_taints_that_pass_never_keep_a_daemon_set_off(key: str) -> None:
+    tainted = bare(taints=[{"key": key, "effect": "NoSchedule"}], unschedulable=True)
+    assert told(tainted, daemon_set("nvidia-device-plugin", PLUGIN)) == (RULE, "default")
 
 
-def test_a_plugin_that_does_not_select_the_node_is_named() -> None:
-    plugin = daemon_set("nvidia-device-plugin", PLUGIN, nodeSelector={"gpu": "on"}, **TOLERANT)
-    found = only(RULE, bare(), plugin)
-    assert (found.remedy, keys(found)[0]) == ("not_selected", "not_selected")
-
-
-def test_a_cluster_without_any_plugin_is_told_so_only_when_daemon_sets_were_read() -> None:
-    other = daemon_set("kube-proxy", "eks/kube-proxy:v1.35")
-    assert only(RULE, bare(), other).remedy == "plugin_absent"
-    assert only(RULE, bare()).remedy == "default"
-
-
-def test_mps_control_daemon_is_no_device_plugin() -> None:
-    mps = daemon_set("nvdp-nvidia-device-plugin-mps-control-daemon", PLUGIN, **TOLERANT)
-    assert only(RULE, bare(), mps).remedy == "plugin_absent"
+def test_a_failed_mig_configuration_has_a_rule_of_its_own() -> None:
+    labels = {**PCI, "nvidia.com/mig.config": "all-7g.80gb", "nvidia.com/mig.config.state": "failed"}
+    assert told(node(gpus={"nvidia.com/gpu": 0}, labels=labels)) == ("mig-config-failed", "default")
 
 
 def test_an_nvidia_plugin_on_an_amd_card_gets_no_nvidia_advice() -> None:
     amd = bare(labels={"feature.node.kubernetes.io/pci-0300_1002.present": "true"})
-    plugin = component("nvidia-device-plugin", PLUGIN, waiting="CrashLoopBackOff", restarts=14)
-    found = only(RULE, amd, plugin)
-    assert found.remedy == "other_vendor"
-    assert "NVIDIA driver" not in render(found, "en").remedy
-
-
-def test_a_failed_mig_configuration_is_named() -> None:
-    labels = {**PCI, "nvidia.com/mig.config": "all-7g.80gb", "nvidia.com/mig.config.state": "failed"}
-    found = only(RULE, node(gpus={"nvidia.com/gpu": 0}, labels=labels))
-    assert found.remedy == "mig"
-    assert "all-7g.80gb" in render(found, "it").detail
+    plugin = component("nvidia-device-plugin", PLUGIN, waiting="CrashLoopBackOff", restarts=14, said=NO_NVML)
+    assert told(amd, plugin) == ("gpu-of-another-vendor", "amd")
+    for language in LANGUAGES:
+        assert "NVIDIA driver" not in render(only("gpu-of-another-vendor", amd, plugin), language).remedy
 
 
 def test_a_users_own_label_weighs_less_and_says_so() -> None:
