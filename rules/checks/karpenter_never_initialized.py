@@ -27,7 +27,8 @@ from collections.abc import Iterator
 from rules.checks._karpenter import claim_ref, condition, stuck_startup_taints
 from rules.checks._kit import age, found, note, of, seconds
 from rules.engine import Rule
-from rules.facts.cluster import ClusterFacts
+from rules.facts.cluster import ClusterFacts, NodeFacts
+from rules.facts.events import event_message
 from rules.facts.scale_down import initialized
 from rules.facts.scaling import karpenter_pool
 from rules.findings import Finding, ObjectRef, Severity
@@ -46,17 +47,27 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         told = condition(facts, node, "Initialized")
         claim = claim_ref(facts, node)
         reason = told.get("reason") if told else None
+        said = _said(facts, node)
         source = "NodeClaim status.conditions" if told else "label karpenter.sh/initialized"
         yield found(
             Severity.MEDIUM,
             *(ref for ref in (node.ref, claim) if ref),
-            notes=[note("reason")] if reason else [],
+            notes=[*([note("reason")] if reason else []), *([note("said")] if said else [])],
             node=node.name,
             pool=karpenter_pool(node),
             waited=seconds(waited, "metadata.creationTimestamp"),
             reason=of(reason, source),
+            said=of(said, "events of Karpenter"),
             claim=claim.name if claim else None,
         )
+
+
+def _said(facts: ClusterFacts, node: NodeFacts) -> str | None:
+    """What Karpenter's own check of the node found last."""
+    claim = claim_ref(facts, node)
+    events = [event for ref in (node.ref, claim) if ref for event in facts.events_of(ref)]
+    checks = [event for event in events if event.reason in ("FailedInflightCheck", "FailedConsistencyCheck")]
+    return event_message(checks[-1]) if checks else None
 
 
 RULE = Rule(
