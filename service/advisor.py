@@ -68,9 +68,9 @@ class GpuAdvisor:
         ids: Ids | None = None,
     ) -> None:
         if rules is None:
-            from rules.checks import RULES
+            from service.rulebook import rulebook
 
-            rules = RULES
+            rules = rulebook(settings)
             check_rules(settings, [rule.id for rule in rules])
         self._settings = settings
         self._rules = tuple(rules)

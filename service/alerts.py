@@ -4,7 +4,7 @@ gives the named reason why it is not announced.
 An alert is one opening of one finding. It is written in the transaction of the audit, together with the line in the
 outbox that makes someone say it, so that there is never one without the other. Later audits that confirm the finding
 bring the numbers of the alert up to date and say nothing. When the finding is resolved, a second line edits the
-message. When it is withdrawn (rule switched off), nothing is said: the trouble is not mended.
+message. When it is withdrawn (rule switched off, finding exempted), nothing is said: the trouble is not mended.
 
 Every open and confirmed finding without an alert is looked at in every audit, not only a new one: so a team that adds
 Slack, or lowers ``alerts.min_severity``, hears of what is open.

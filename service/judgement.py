@@ -8,9 +8,11 @@ reason               state      when
 ===================  =========  ======================================================================================
 ``rule-gone``        withdrawn  this version has no such rule: nobody will ever judge it again
 ``rule-disabled``    withdrawn  the team switched the rule off; that does not mend the trouble, so it is not "resolved"
+``exempted``         withdrawn  the team exempts it for the time being; the trouble is there, so it is not "resolved"
 ``rule-skipped``     open       kinds that the rule needs were not read
 ``rule-failed``      open       the rule raised, so that objects after the fault were not looked at
 ``kind-unreadable``  open       a kind of the finding's own objects could not be read this time
+``fact-unknown``     open       facts that the rule needs to judge these objects are unknown this time
 ``gone``             resolved   the rule judged, and does not say it any more (the object may be gone, too)
 ===================  =========  ======================================================================================
 
@@ -75,6 +77,12 @@ def rule_disabled(finding: Finding, now: Circumstances) -> tuple[FindingState, R
     return ("withdrawn", "rule-disabled") if finding.rule in now.policy.disabled_rules else None
 
 
+def exempted(finding: Finding, now: Circumstances) -> tuple[FindingState, Reason] | None:
+    """The report holds it, but among those that the team does not want to hear of."""
+    hidden = any(item.finding.fingerprint == finding.fingerprint for item in now.report.exempted)
+    return ("withdrawn", "exempted") if hidden else None
+
+
 def rule_skipped(finding: Finding, now: Circumstances) -> tuple[FindingState, Reason] | None:
     """Kinds that the rule needs were not read."""
     skipped = any(item.rule == finding.rule for item in now.report.skipped_rules)
@@ -93,12 +101,30 @@ def kind_unreadable(finding: Finding, now: Circumstances) -> tuple[FindingState,
     return ("open", "kind-unreadable") if unreadable & {item.kind for item in finding.objects} else None
 
 
+def fact_unknown(finding: Finding, now: Circumstances) -> tuple[FindingState, Reason] | None:
+    """The rule could not judge these objects."""
+    about = set(finding.objects)
+    undecided = any(
+        item.rule == finding.rule and (not about or not about.isdisjoint(item.objects)) for item in now.report.undecided
+    )
+    return ("open", "fact-unknown") if undecided else None
+
+
 def gone(_finding: Finding, _now: Circumstances) -> tuple[FindingState, Reason] | None:
     """The rule judged and is silent."""
     return ("resolved", "gone")
 
 
-STAGES: Sequence[Stage] = (rule_gone, rule_disabled, rule_skipped, rule_failed, kind_unreadable, gone)
+STAGES: Sequence[Stage] = (
+    rule_gone,
+    rule_disabled,
+    exempted,
+    rule_skipped,
+    rule_failed,
+    kind_unreadable,
+    fact_unknown,
+    gone,
+)
 
 
 def judge(report: Report, known: Mapping[str, Standing], *, rules: Iterable[Rule], policy: Policy) -> dict[str, Judged]:

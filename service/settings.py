@@ -223,7 +223,7 @@ def check_rules(settings: Settings, known: Sequence[str]) -> None:
         ConfigInvalid: names the setting and the id.
     """
     for path, problem in _unknown_rules(settings, known):
-        setting = spelled(tuple(step for step in path[:2]))
+        setting = spelled(path[:2])
         raise ConfigInvalid("settings", None, f"{problem} (at `{setting}`)")
 
 

@@ -9,15 +9,18 @@ from rules.findings import Finding, Report, Severity
 
 AuditState = Literal["queued", "running", "done", "failed"]
 FindingState = Literal["open", "resolved", "withdrawn"]
-"""``withdrawn``: nobody judges it any more (its rule was switched off or dropped), so it is neither open nor mended."""
+"""``withdrawn``: nobody hears of it any more (its rule was switched off or dropped, or the team exempts it), so it is
+neither open nor mended."""
 
 Reason = Literal[
     "gone",
     "rule-disabled",
     "rule-gone",
+    "exempted",
     "rule-skipped",
     "rule-failed",
     "kind-unreadable",
+    "fact-unknown",
 ]
 """Why a finding that the latest audit did not report is in its state; :mod:`service.judgement` says what each means."""
 

@@ -12,7 +12,21 @@ import msgspec
 from rules import words
 from rules.advice import readiness as multi_node
 from rules.engine import Rule
-from rules.findings import Cost, Evidence, FailedRule, Finding, ObjectRef, Report, Severity, SkippedRule, Unreadable
+from rules.findings import (
+    Cost,
+    Evidence,
+    Exempted,
+    ExemptionTrouble,
+    FailedRule,
+    Finding,
+    ObjectRef,
+    OwnWords,
+    Report,
+    Severity,
+    SkippedRule,
+    Undecided,
+    Unreadable,
+)
 from rules.language import Language, Text
 from service.errors import RuleUnknown
 
@@ -23,6 +37,7 @@ class FindingDocument(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         rule: id of the rule that found it; ``GET /v1/rules/{rule}`` explains it.
         severity: info, low, medium, high or critical.
+        usual_severity: what the rule itself says, where the settings want another severity; null elsewhere.
         title, detail, remedy: for people; Markdown.
         objects: the Kubernetes objects it is about, the main one first.
         evidence: the named values it rests on; a value of null is unknown.
@@ -32,6 +47,7 @@ class FindingDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     rule: str
     severity: Severity
+    usual_severity: Severity | None
     title: str
     detail: str
     remedy: str
@@ -41,8 +57,29 @@ class FindingDocument(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str
 
 
+class ExemptedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding that the team does not want to hear of for the time being.
+
+    Attributes:
+        reason, until: as the team wrote them; it holds through that day, in UTC.
+        by: where it is written.
+    """
+
+    finding: FindingDocument
+    reason: str
+    until: str
+    by: str
+
+
 class ReportDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one audit. What could not be read or judged is listed, never passed over as "nothing found"."""
+    """Result of one audit. What could not be read or judged is listed, never passed over as "nothing found".
+
+    Attributes:
+        undecided: objects about which a rule could say neither yes nor no, and the facts that are unknown.
+        exempted: findings that the team does not want to hear of for the time being.
+        exemption_troubles: exemptions that do not work: they have ended, or lack a reason or an end.
+        disabled_rules: rules that are switched off.
+    """
 
     cluster: str
     observed_at: datetime
@@ -50,6 +87,10 @@ class ReportDocument(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: tuple[Unreadable, ...]
     failed_rules: tuple[FailedRule, ...]
     skipped_rules: tuple[SkippedRule, ...]
+    undecided: tuple[Undecided, ...]
+    exempted: tuple[ExemptedDocument, ...]
+    exemption_troubles: tuple[ExemptionTrouble, ...]
+    disabled_rules: tuple[str, ...]
 
 
 class RuleDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +188,7 @@ def finding_document(finding: Finding, language: Language) -> FindingDocument:
     return FindingDocument(
         rule=finding.rule,
         severity=finding.severity,
+        usual_severity=finding.usual_severity,
         title=rendered.title,
         detail=rendered.detail,
         remedy=rendered.remedy,
@@ -166,6 +208,16 @@ def report_document(report: Report, language: Language) -> ReportDocument:
         unreadable=report.unreadable,
         failed_rules=report.failed_rules,
         skipped_rules=report.skipped_rules,
+        undecided=report.undecided,
+        exempted=tuple(_exempted_document(item, language) for item in report.exempted),
+        exemption_troubles=report.exemption_troubles,
+        disabled_rules=report.disabled_rules,
+    )
+
+
+def _exempted_document(item: Exempted, language: Language) -> ExemptedDocument:
+    return ExemptedDocument(
+        finding=finding_document(item.finding, language), reason=item.reason, until=item.until, by=item.by
     )
 
 
@@ -205,13 +257,17 @@ def rule_named(rules: Sequence[Rule], rule_id: str) -> Rule:
     raise RuleUnknown(rule_id, [rule.id for rule in rules])
 
 
+def _words_of(rule: Rule) -> OwnWords:
+    return rule.words or words.rule_words(rule.id)
+
+
 def rule_document(rule: Rule, language: Language) -> RuleDocument:
     """``rule`` in short, in the words of ``language``."""
     return RuleDocument(
         id=rule.id,
         family=rule.family,
         severity=rule.severity,
-        name=words.rule_words(rule.id).name.in_(language),
+        name=_words_of(rule).name.in_(language),
         seeds=rule.seeds,
         needs=rule.needs,
     )
@@ -219,7 +275,7 @@ def rule_document(rule: Rule, language: Language) -> RuleDocument:
 
 def rule_detail_document(rule: Rule, language: Language) -> RuleDetailDocument:
     """``rule`` in full."""
-    about = words.rule_words(rule.id)
+    about = _words_of(rule)
     return RuleDetailDocument(
         **msgspec.structs.asdict(rule_document(rule, language)),
         doc=rule.doc,

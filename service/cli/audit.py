@@ -13,6 +13,7 @@ from service.cli.exits import AUDIT_EXIT_CODES, Exit, exit_of
 from service.cli.output import Style, write_json
 
 if TYPE_CHECKING:
+    from rules.engine import Rule
     from rules.errors import AdvisorError
     from rules.findings import Report
     from service.clusters.config import ClusterSettings
@@ -22,9 +23,9 @@ _EPILOG = f"""which cluster: --snapshot, --context or --kubeconfig name one. Oth
 audited, or the one that --cluster names; without settings it is the current context of the kubeconfig, as for kubectl.
 One cluster that cannot be read does not stop the others.
 
-json: one object with cluster, observed_at, findings, unreadable, failed_rules and skipped_rules; for the clusters of
-settings without --cluster {{"audits": [...]}}. A cluster that could not be read gives
-{{"cluster", "error": {{"code", "detail"}}}}.
+json: one object with cluster, observed_at, findings, unreadable, failed_rules, skipped_rules, undecided, exempted,
+exemption_troubles and disabled_rules; for the clusters of settings without --cluster {{"audits": [...]}}. A cluster
+that could not be read gives {{"cluster", "error": {{"code", "detail"}}}}.
 
 {AUDIT_EXIT_CODES}"""
 
@@ -45,7 +46,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
         metavar="FILE",
         nargs="+",
         action="extend",
-        help="files or folders of `kubectl get nodes,pods,events,... -A -o json` (or yaml) output of one cluster",
+        help="files, folders or archives (.gz, .tar, .tar.gz, .zip; also of a must-gather) of "
+        "`kubectl get nodes,pods,events,... -A -o json` (or yaml) output of one cluster",
     )
     parser.add_argument("--observed-at", type=moment, metavar="TIME", help="when the snapshot was taken (RFC 3339)")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings: clusters, thresholds, contract prices")
@@ -72,14 +74,12 @@ def run(args: argparse.Namespace) -> int:
     """
     import asyncio
 
-    from rules.checks import RULES
     from service.cli.logs import configure
     from service.cli.targets import targets
-    from service.settings import LogSettings, check_rules, load
+    from service.settings import LogSettings, load
 
     settings = load(args.config, os.environ)
     configure(LogSettings(level="warning", format=settings.log.format))
-    check_rules(settings, [rule.id for rule in RULES])
     chosen = targets(args, settings, os.environ)
     outcomes = asyncio.run(_audit_all(chosen, settings))
     if args.format == "json":
@@ -97,8 +97,9 @@ async def _audit_all(clusters: "tuple[ClusterSettings, ...]", settings: "Setting
     import asyncio
 
     from service.prices import price_book
+    from service.rulebook import rulebook
 
-    prices = price_book(settings.prices)
+    prices, rules = price_book(settings.prices), rulebook(settings)
     images = None
     if settings.registry.enabled:
         from service.registry.reader import ImageReader
@@ -108,7 +109,7 @@ async def _audit_all(clusters: "tuple[ClusterSettings, ...]", settings: "Setting
 
     async def one(cluster: "ClusterSettings") -> "Report | AdvisorError":
         async with limit:
-            return await _audit(cluster, settings, prices, images)
+            return await _audit(cluster, settings, rules=rules, prices=prices, images=images)
 
     try:
         return list(await asyncio.gather(*map(one, clusters)))
@@ -117,7 +118,9 @@ async def _audit_all(clusters: "tuple[ClusterSettings, ...]", settings: "Setting
             await images.close()
 
 
-async def _audit(cluster: "ClusterSettings", settings: "Settings", prices: Any, images: Any) -> "Report | AdvisorError":
+async def _audit(
+    cluster: "ClusterSettings", settings: "Settings", *, rules: "tuple[Rule, ...]", prices: Any, images: Any
+) -> "Report | AdvisorError":
     from rules.errors import AdvisorError, InternalFault
     from service.audits import run_audit_once
     from service.clock import utc_now
@@ -130,6 +133,7 @@ async def _audit(cluster: "ClusterSettings", settings: "Settings", prices: Any, 
             now=utc_now(),
             policy=settings.policy,
             prices=prices,
+            rules=rules,
             deadline_seconds=settings.audit.deadline_seconds,
             images=images,
         )

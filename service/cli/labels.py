@@ -51,10 +51,48 @@ SKIPPED = Text(
     "Regole che non hanno potuto giudicare, per mancanza di",
 )
 FAILED = Text(
-    "Rules that failed (a fault of gpu-advisor)",
-    "Reglas que fallaron (error de gpu-advisor)",
-    "Regole non riuscite (errore di gpu-advisor)",
+    "Rules that failed (a fault of gpu-advisor, or of a rule of your own)",
+    "Reglas que fallaron (error de gpu-advisor o de una regla propia)",
+    "Regole non riuscite (errore di gpu-advisor o di una tua regola)",
 )
+UNDECIDED = Text(
+    "Could not be judged, for lack of facts",
+    "No se pudo juzgar, por falta de datos",
+    "Non è stato possibile giudicare, per mancanza di dati",
+)
+UNKNOWN_FACT = Text("{facts} unknown: {objects}", "{facts} sin conocer: {objects}", "{facts} non noto: {objects}")
+EXEMPTED = Text(
+    "Exempted, so not among the findings",
+    "Exento: no figura entre los hallazgos",
+    "Esentato, quindi non tra i problemi",
+)
+EXEMPTED_UNTIL = Text(
+    "until {until}: {reason} ({by})", "hasta {until}: {reason} ({by})", "fino al {until}: {reason} ({by})"
+)
+EXEMPTION_TROUBLES = Text(
+    "Exemptions that do not work", "Exenciones que no surten efecto", "Esenzioni che non hanno effetto"
+)
+EXEMPTION_PROBLEM = {
+    "ended": Text("it ended on {until}", "venció el {until}", "è scaduta il {until}"),
+    "no-reason": Text(
+        "gpu-advisor.io/exempt-reason is missing",
+        "falta gpu-advisor.io/exempt-reason",
+        "manca gpu-advisor.io/exempt-reason",
+    ),
+    "no-end": Text(
+        "gpu-advisor.io/exempt-until is missing",
+        "falta gpu-advisor.io/exempt-until",
+        "manca gpu-advisor.io/exempt-until",
+    ),
+    "end-unreadable": Text(
+        "gpu-advisor.io/exempt-until is no date such as 2026-12-31",
+        "gpu-advisor.io/exempt-until no es una fecha como 2026-12-31",
+        "gpu-advisor.io/exempt-until non è una data come 2026-12-31",
+    ),
+    "no-such-rule": Text("no rule is called so", "ninguna regla se llama así", "nessuna regola si chiama così"),
+}
+DISABLED = Text("Switched off", "Desactivadas", "Disattivate")
+USUALLY = Text("usually {severity}", "normalmente {severity}", "di norma {severity}")
 REASON = {
     "forbidden": Text("forbidden", "prohibido", "vietato"),
     "not-found": Text("not found", "no encontrado", "non trovato"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rules import words
 from rules.facts.objectset import TAKE_SNAPSHOT
-from rules.findings import Cost, Finding, Report, Severity
+from rules.findings import Cost, Finding, Report, Severity, name_list
 from rules.language import Language
 from service.cli import labels
 from service.cli.output import Style
@@ -31,6 +31,7 @@ def report_lines(report: Report, language: Language, style: Style, columns: int)
     for finding in report.findings:
         yield ""
         yield from _finding_lines(finding, language, style, columns)
+    yield from _wishes(report, language, style, columns)
     yield from _gaps(report, language, style, columns)
 
 
@@ -76,6 +77,10 @@ def _finding_lines(finding: Finding, language: Language, style: Style, columns: 
     said = words.render(finding, language)
     tag = labels.SEVERITY[finding.severity].in_(language)
     yield f"{style.severity(finding.severity, f'{tag:<8}')} {style.bold(plain(said.title))}"
+    rule = f"{finding.rule} · {finding.fingerprint}"
+    if finding.usual_severity is not None:
+        usual = labels.SEVERITY[finding.usual_severity].in_(language).lower()
+        rule += f" · {labels.USUALLY.in_(language).format(severity=usual)}"
     yield from wrapped(said.detail, columns, _INDENT)
     rows: list[tuple[str, list[str]]] = []
     if finding.objects:
@@ -84,7 +89,7 @@ def _finding_lines(finding: Finding, language: Language, style: Style, columns: 
         rows.append((labels.OBJECTS.in_(language), [*shown, f"+{left}"] if left > 0 else shown))
     if finding.cost is not None and words.format_money(finding.cost.usd_hour, language) not in said.detail:
         rows.append((labels.COST.in_(language), [cost_text(finding.cost, language)]))
-    rows.append((labels.RULE.in_(language), [style.faint(f"{finding.rule} · {finding.fingerprint}")]))
+    rows.append((labels.RULE.in_(language), [style.faint(rule)]))
     margin = max(len(label) for label, _ in rows) + 2
     for label, values in rows:
         for index, value in enumerate(values):
@@ -103,6 +108,29 @@ def cost_text(cost: Cost, language: Language) -> str:
     if cost.as_of:
         basis += f", {words.format_value(cost.as_of, 'date', language)}"
     return f"{', '.join(parts)} ({basis})"
+
+
+def _wishes(report: Report, language: Language, style: Style, columns: int) -> Iterator[str]:
+    """What the team does not want to hear of, and where that wish does not work."""
+    if report.exempted:
+        yield ""
+        yield style.bold(labels.EXEMPTED.in_(language))
+        for item in report.exempted:
+            title = plain(words.render(item.finding, language).title)
+            until = words.format_value(item.until, "date", language)
+            why = labels.EXEMPTED_UNTIL.in_(language).format(until=until, reason=item.reason, by=item.by)
+            yield from wrapped(f"{title} ({item.finding.rule}), {why}", columns, _INDENT)
+    if report.exemption_troubles:
+        yield ""
+        yield style.bold(labels.EXEMPTION_TROUBLES.in_(language))
+        for trouble in report.exemption_troubles:
+            until = words.format_value(trouble.until, "date", language)
+            problem = labels.EXEMPTION_PROBLEM[trouble.problem].in_(language).format(until=until)
+            reason = f" ({trouble.reason})" if trouble.reason else ""
+            yield from wrapped(f"{trouble.by}: {', '.join(trouble.rules)}: {problem}{reason}", columns, _INDENT)
+    if report.disabled_rules:
+        yield ""
+        yield from wrapped(f"{labels.DISABLED.in_(language)}: {', '.join(report.disabled_rules)}", columns, "")
 
 
 def _gaps(report: Report, language: Language, style: Style, columns: int) -> Iterator[str]:
@@ -126,6 +154,14 @@ def _gaps(report: Report, language: Language, style: Style, columns: int) -> Ite
             by_missing.setdefault(skipped.missing, []).append(skipped.rule)
         for kinds, rules in by_missing.items():
             yield from wrapped(f"{', '.join(kinds)}: {', '.join(rules)}", columns, _INDENT)
+    if report.undecided:
+        yield ""
+        yield style.bold(labels.UNDECIDED.in_(language))
+        for undecided in report.undecided:
+            objects = ", ".join(name_list(undecided.objects)) or report.cluster
+            facts = " / ".join(undecided.unknown)
+            what = labels.UNKNOWN_FACT.in_(language).format(facts=facts, objects=objects)
+            yield from wrapped(f"{undecided.rule}: {what}", columns, _INDENT)
     if report.failed_rules:
         yield ""
         yield style.severity(Severity.HIGH, labels.FAILED.in_(language))

@@ -1,7 +1,9 @@
 """``gpu-advisor rules``: what is checked, and why."""
 
 import argparse
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from rules.language import LANGUAGES
@@ -18,6 +20,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
         epilog=EXIT_CODES,
     )
     parser.add_argument("id", nargs="?", metavar="ID", help="for example idle-gpu-node")
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="settings with rules of your own (default: $GPU_ADVISOR_CONFIG)"
+    )
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="of the names (default: en)")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.set_defaults(run=run)
@@ -28,15 +33,18 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         RuleUnknown: names the rules there are.
+        ConfigInvalid: a rule of the settings cannot be used.
     """
     import msgspec
 
-    from rules.checks import RULES
     from service.api.documents import rule_detail_document, rule_document, rule_named
+    from service.rulebook import rulebook
+    from service.settings import load
 
+    rules = rulebook(load(args.config, os.environ))
     style = Style(sys.stdout)
     if args.id:
-        detail = rule_detail_document(rule_named(RULES, args.id), args.lang)
+        detail = rule_detail_document(rule_named(rules, args.id), args.lang)
         if args.format == "json":
             write_json(msgspec.to_builtins(detail))
         else:
@@ -44,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"{detail.severity}, {detail.family}, seeds {', '.join(detail.seeds) or '-'}", end="\n\n")
             print(detail.doc.strip())
         return Exit.FINE
-    listed = [rule_document(rule, args.lang) for rule in RULES]
+    listed = [rule_document(rule, args.lang) for rule in rules]
     if args.format == "json":
         write_json({"items": msgspec.to_builtins(listed)})
         return Exit.FINE

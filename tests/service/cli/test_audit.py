@@ -13,8 +13,22 @@ from tests.fakes.kubernetes import FakeKubernetes
 from tests.service.cli.running import IDLE, MISMATCH, Cli
 
 OBSERVED = "2026-11-30T09:00:00Z"
-KEYS = {"cluster", "observed_at", "findings", "unreadable", "failed_rules", "skipped_rules"}
-FINDING_KEYS = {"rule", "severity", "title", "detail", "remedy", "objects", "evidence", "cost", "fingerprint"}
+KEYS = {
+    *("cluster", "observed_at", "findings", "unreadable", "failed_rules", "skipped_rules"),
+    *("undecided", "exempted", "exemption_troubles", "disabled_rules"),
+}
+FINDING_KEYS = {
+    "rule",
+    "severity",
+    "usual_severity",
+    "title",
+    "detail",
+    "remedy",
+    "objects",
+    "evidence",
+    "cost",
+    "fingerprint",
+}
 RANK = ["critical", "high", "medium", "low", "info"]
 
 
