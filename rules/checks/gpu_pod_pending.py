@@ -46,6 +46,7 @@ _SEVERITY = {
 }
 _SHOWN_NODES = 5
 _PODS_EXPLAINED_BY = (
+    "ca-scale-up-backoff",
     "claim-pending",
     "cpu-starved-gpu",
     "extended-resource-in-dra-cluster",

@@ -1,0 +1,109 @@
+"""Pods may land on GPU models that they do not want: several models share one resource name.
+
+What:
+    Nodes of at least two GPU models offer the same resource, and a GPU pod says nothing that tells them apart: its
+    selector, affinity, tolerations and size let it onto more than one model. DaemonSets are left out.
+
+Why:
+    A small service takes the most expensive GPU, a large model lands on one with too little memory. Low.
+
+Fix:
+    Select the model, its memory or its node group.
+
+Source:
+    seeds S18, S25; NVIDIA/k8s-device-plugin docs/gpu-feature-discovery/README.md.
+
+Seeds: S18, S25
+"""
+
+from collections.abc import Iterator
+
+from rules.checks._kit import found, names, note, of
+from rules.checks._scheduling import Obstacle, demands, fit
+from rules.engine import Rule
+from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.findings import Finding, Note, ObjectRef, Severity
+from rules.policy import Policy
+
+_PASSING = frozenset({Obstacle.IN_USE, Obstacle.CORDONED, Obstacle.UNHEALTHY})
+
+
+def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
+    """Yield one finding per GPU resource."""
+    models: dict[str, dict[str, list[NodeFacts]]] = {}
+    for node in facts.gpu_nodes:
+        for item in node.resources:
+            if item.origin == "kubelet" and item.allocatable and item.form == "device" and node.product and node.ready:
+                models.setdefault(item.name, {}).setdefault(node.product, []).append(node)
+    for resource, by_model in sorted(models.items()):
+        yield next(iter(by_model.values()))[0].ref
+        reach = _reach(facts, resource, by_model) if len(by_model) > 1 else {}
+        free_to_land = [pod for pod, landed in reach.items() if len(landed) > 1]
+        if not free_to_land:
+            continue
+        pods = [facts.pod(ref.namespace, ref.name) for ref in free_to_land]
+        yield found(
+            Severity.LOW,
+            *sorted(free_to_land),
+            identity=resource,
+            notes=_where(facts, [pod for pod in pods if pod]),
+            resource=resource,
+            models=of(sorted(by_model)),
+            selector=_selector(by_model[min(by_model)][0]),
+            pods=of(names(free_to_land)),
+        )
+
+
+_LABELS = (
+    "nvidia.com/gpu.product",
+    "amd.com/gpu.product-name",
+    "cloud.google.com/gke-accelerator",
+    "karpenter.k8s.aws/instance-gpu-name",
+    "gpu.nvidia.com/model",
+    "node.kubernetes.io/instance-type",
+)
+
+
+def _selector(node: NodeFacts) -> str:
+    """A label of the node that names its model, as a nodeSelector."""
+    key = next((label for label in _LABELS if node.labels.get(label)), "kubernetes.io/hostname")
+    return f"{key}: {node.labels.get(key, node.name)}"
+
+
+def _reach(facts: ClusterFacts, resource: str, by_model: dict[str, list[NodeFacts]]) -> dict[ObjectRef, set[str]]:
+    """Models that each pod may land on."""
+    seen: dict[str, set[str]] = {}
+    reach = {}
+    for pod in facts.pods:
+        if resource not in pod.gpu_requests or pod.terminal or pod.is_daemon:
+            continue
+        demand = demands(pod)
+        if demand not in seen:
+            seen[demand] = {
+                model
+                for model, nodes in by_model.items()
+                if any(fit(pod, node).obstacles <= _PASSING for node in nodes)
+            }
+        reach[pod.ref] = seen[demand]
+    return reach
+
+
+def _where(facts: ClusterFacts, pods: list[PodFacts]) -> Iterator[Note]:
+    at: dict[str, int] = {}
+    for pod in pods:
+        node = facts.node(pod.node_name or "")
+        if node and node.product:
+            at[node.product] = at.get(node.product, 0) + 1
+    if at:
+        yield note("now", now=[f"{model}: {count}" for model, count in sorted(at.items())])
+
+
+RULE = Rule(
+    id="capability-mismatch",
+    family="scheduling",
+    severity=Severity.LOW,
+    seeds=("S18", "S25"),
+    needs=("Node", "Pod"),
+    check=check,
+    doc=__doc__ or "",
+)
