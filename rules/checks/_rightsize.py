@@ -5,6 +5,7 @@ limit of the topic; a day leaves out nodes between two jobs.
 """
 
 from collections.abc import Iterator
+from functools import cache
 
 import msgspec
 
@@ -55,7 +56,8 @@ def oversized(facts: ClusterFacts) -> Iterator[Small]:
         ):
             continue
         serving = all(serves(facts, pod) for pod in pods)
-        yield Small(node, pods, used, cards, _smaller(node, used), serving, _cost(node.price, (cards - used) / cards))
+        smaller = _smaller(node.provider, node.product, node.gpu_memory_mib, used, cards)
+        yield Small(node, pods, used, cards, smaller, serving, _cost(node.price, (cards - used) / cards))
 
 
 def _whole(node: NodeFacts) -> bool:
@@ -73,30 +75,32 @@ def _cost(price: Price, unused: float) -> Cost:
     return Cost(round(price.usd_hour * unused, 4), None, price.basis, price.as_of, price.source)
 
 
-def _smaller(node: NodeFacts, used: int) -> str | None:
-    """The cheapest listed type of the node's provider with the same GPU that has enough of them and fewer."""
-    model = model_key(node.product) if node.product else None
-    if model is None or node.provider is None:
+@cache
+def _smaller(provider: str | None, product: str | None, memory_mib: int | None, used: int, cards: int) -> str | None:
+    """The cheapest listed type of the provider with the same GPU that has at least ``used`` of them and fewer than
+    ``cards``."""
+    model = model_key(product) if product else None
+    if model is None or provider is None:
         return None
     fits = [
         offer
         for offer in bundled().offers
-        if offer.provider == node.provider
+        if offer.provider == provider
         and offer.gpu_count is not None
-        and used <= offer.gpu_count < (node.physical_gpus or 0)
-        and model_key(offer.gpu_model) == model
-        and _same_memory(node, offer)
+        and used <= offer.gpu_count < cards
         and offer.price_usd_hour
+        and model_key(offer.gpu_model) == model
+        and _same_memory(memory_mib, offer)
     ]
     return (
         min(fits, key=lambda offer: (offer.gpu_count or 0, offer.price_usd_hour or 0)).instance_type if fits else None
     )
 
 
-def _same_memory(node: NodeFacts, offer: Offer) -> bool:
-    if not node.gpu_memory_mib or not offer.gpu_memory_gib:
+def _same_memory(memory_mib: int | None, offer: Offer) -> bool:
+    if not memory_mib or not offer.gpu_memory_gib:
         return True
-    return abs(node.gpu_memory_mib / 1024 - offer.gpu_memory_gib) < 0.15 * offer.gpu_memory_gib
+    return abs(memory_mib / 1024 - offer.gpu_memory_gib) < 0.15 * offer.gpu_memory_gib
 
 
 def finding(small: Small) -> Finding:

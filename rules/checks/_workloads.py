@@ -13,14 +13,15 @@ _NOTEBOOK_LABELS = ("notebook-name", "notebooks.kubeflow.org/name")
 
 def find(facts: ClusterFacts, ref: ObjectRef) -> OtherObject | None:
     """The object behind a reference; None when it is not there or its kind was not read."""
-    return next(
-        (
-            item
-            for item in facts.of_kind(ref.kind)
-            if item.metadata.name == ref.name and (item.metadata.namespace or "") == ref.namespace
-        ),
-        None,
-    )
+    return facts.remember("objects by kind, namespace and name", lambda: _index(facts)).get(ref)
+
+
+def _index(facts: ClusterFacts) -> dict[ObjectRef, OtherObject]:
+    return {
+        ObjectRef(kind, item.metadata.namespace or "", item.metadata.name): item
+        for kind, items in facts.others.items()
+        for item in items
+    }
 
 
 def owners(facts: ClusterFacts, pod: PodFacts) -> Iterator[ObjectRef]:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.facts.objects import OtherObject
 from rules.facts.scaling import ClusterAutoscaler, seconds_of
 from rules.findings import ObjectRef
 
@@ -134,10 +135,7 @@ def custom_controller(pod: PodFacts) -> bool:
 
 def pinned_by_volume(facts: ClusterFacts, pod: PodFacts) -> tuple[ObjectRef, ...]:
     """Claims of the pod whose volume lives on one node only; empty as well when claims or volumes were not read."""
-    volumes = {item.metadata.name: item for item in facts.of_kind("PersistentVolume")}
-    claims = {
-        (item.metadata.namespace or "", item.metadata.name): item for item in facts.of_kind("PersistentVolumeClaim")
-    }
+    volumes, claims = facts.remember("volumes and claims by name", lambda: _volumes(facts))
     found = []
     for volume in (pod.pod.spec.volumes if pod.pod.spec else None) or ():
         name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
@@ -146,6 +144,13 @@ def pinned_by_volume(facts: ClusterFacts, pod: PodFacts) -> tuple[ObjectRef, ...
         if bound is not None and _on_one_node(bound.spec or {}):
             found.append(ObjectRef("PersistentVolumeClaim", pod.ref.namespace, str(name)))
     return tuple(found)
+
+
+def _volumes(facts: ClusterFacts) -> tuple[dict[str, OtherObject], dict[tuple[str, str], OtherObject]]:
+    return (
+        {item.metadata.name: item for item in facts.of_kind("PersistentVolume")},
+        {(item.metadata.namespace or "", item.metadata.name): item for item in facts.of_kind("PersistentVolumeClaim")},
+    )
 
 
 def _on_one_node(spec: dict[str, Any]) -> bool:
