@@ -25,6 +25,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
     )
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="of the names (default: en)")
     parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--docs",
+        type=Path,
+        metavar="DIR",
+        help="write the pages rules.md and coverage.md of the documentation into DIR",
+    )
     parser.set_defaults(run=run)
 
 
@@ -34,7 +40,14 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         RuleUnknown: names the rules there are.
         ConfigInvalid: a rule of the settings cannot be used.
+        InputInvalid: the folder of ``--docs`` cannot be written to.
     """
+    if args.docs is not None:
+        from service.manual import write
+
+        for file in write(args.docs):
+            print(file)
+        return Exit.FINE
     import msgspec
 
     from service.api.documents import rule_detail_document, rule_document, rule_named
