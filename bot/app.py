@@ -134,7 +134,7 @@ def _kind(request: AsyncBoltRequest) -> str:
 async def _remember_bot_user(
     body: dict[str, Any],
     context: AsyncBoltContext,
-    next: Callable[[], Awaitable[None]],
+    next: Callable[[], Awaitable[None]],  # noqa: A002 - Bolt's name
 ) -> None:
     authorizations = body.get("authorizations")  # who of the app is meant; events carry it
     if isinstance(authorizations, list):

@@ -173,7 +173,7 @@ class Lexicon:
         stems = tuple(prefix for prefix in self._prefixes if word.startswith(prefix))
         return mended if not stems or mended.startswith(stems) else word
 
-    @lru_cache(maxsize=4096)
+    @lru_cache(maxsize=4096)  # noqa: B019 - one lexicon per process
     def _nearest(self, word: str) -> str:
         allowed = 1 if len(word) < MIN_TWO_SLIPS_LENGTH else 2
         candidates = self._vocabulary.get(word[0], [])

@@ -16,7 +16,7 @@ Args = dict[str, Any]
 HISTORY = {"public": "channels:history", "private": "groups:history", "im": "im:history"}
 
 
-class Refused(Exception):  # noqa: N818
+class Refused(Exception):
     """An answer with ``ok: false``."""
 
     def __init__(self, error: str, messages: list[str] | None = None, **more: Any) -> None:
