@@ -31,7 +31,7 @@ _INTEGER = re.compile(r"[-+]?[0-9]{1,18}\Z")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][-+]?[0-9]{1,3})?\Z")
 
 
-class YamlInvalid(Exception): - named like SnapshotInvalid, which it becomes
+class YamlInvalid(Exception):
     """The text is not YAML that can be used.
 
     Args:
