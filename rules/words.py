@@ -126,6 +126,8 @@ def render(finding: Finding, language: Language) -> Words:
     if len(title) > TITLE_BUDGET:
         title = _fit(words.title, own, words, language)
     summary = say(words.detail)
+    if len(summary) > DETAIL_BUDGET:
+        summary = _condense(words.detail, own, words, language)
     notes = tuple(
         say(_pick(words.notes, shared.notes, item.key, finding.rule), {value.name: value for value in item.values})
         for item in finding.notes
@@ -262,7 +264,7 @@ def _fill(
         item = values.get(name, Evidence(name, None))
         if singular is None:
             text = _word(item, words, language)
-            return _squeeze(text, widest) if widest is not None and isinstance(item.value, str) else text
+            return _squeeze(text, widest) if widest is not None and isinstance(item.value, str | list) else text
         amount = _count(item.value) if isinstance(item.value, list) else item.value
         if isinstance(amount, bool) or not isinstance(amount, int | float):
             return str(plural).replace("#", format_value(None, "", language))
@@ -286,6 +288,24 @@ def _fit(title: Text, values: Mapping[str, Evidence], words: OwnWords, language:
         if len(text) <= TITLE_BUDGET:
             return text
     return _squeeze(text, TITLE_BUDGET)
+
+
+def _condense(detail: Text, values: Mapping[str, Evidence], words: OwnWords, language: Language) -> str:
+    """The detail with its lists cut to fewer names, and then its long words shortened, until it keeps its budget."""
+    template = detail.in_(language)
+    text = ""
+    for most, widest in ((4, None), (3, None), (2, None), (1, None), (1, 90), (1, 60), (1, 40), (1, 24)):
+        fewer = {name: _first_of(item, most) for name, item in values.items()}
+        text = _fill(template, fewer, words, language, widest)
+        if len(text) <= DETAIL_BUDGET:
+            break
+    return text
+
+
+def _first_of(item: Evidence, most: int) -> Evidence:
+    if not isinstance(item.value, list) or len(item.value) <= most:
+        return item
+    return Evidence(item.name, [*item.value[:most], f"+{_count(item.value) - most}"], item.unit, item.source)
 
 
 def _squeeze(text: str, width: int) -> str:

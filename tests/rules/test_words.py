@@ -9,9 +9,11 @@ import pytest
 from rules.findings import Evidence, Finding, Note, ObjectRef, Severity, Unit
 from rules.language import LANGUAGES, Language
 from rules.words import (
+    DETAIL_BUDGET,
     TITLE_BUDGET,
     RuleWords,
     WordsInvalid,
+    _condense,
     check_words,
     evidence_rows,
     format_list,
@@ -134,6 +136,19 @@ def test_a_long_name_is_shortened_in_the_title_and_whole_in_the_evidence() -> No
         assert "…" in title
         assert "-end" in title
         assert any(row.text == name for row in evidence_rows(finding, language))
+
+
+def test_a_detail_with_many_long_names_names_fewer_and_counts_the_rest() -> None:
+    long = [f"serving/recommendation-model-with-a-long-name-{index}-6c9f7d5b48-l2j5x" for index in range(5)]
+    evidence = tuple(
+        Evidence(name, [*long, "+7"] if name in ("cpu_pods", "offered") else value)
+        for name, value in (("node", "n" * 60), ("idle", 7200), ("cpu_pods", None), ("offered", None))
+    )
+    words = rewritten(detail=three("{cpu_pods:# pod is|# pods are} on {node}: {cpu_pods}; it offers {offered}."))
+    text = _condense(words.detail, {item.name: item for item in evidence}, words, "en")
+    assert text.startswith("12 pods are on ")
+    assert len(text) <= DETAIL_BUDGET
+    assert "+11" in text
 
 
 def test_json_in_a_command_is_left_alone() -> None:
