@@ -174,10 +174,18 @@ POD = Shape(
         "labels": _fact(MapOf(STRING), lambda _, pod: _labels(pod.pod.metadata), "`metadata.labels`"),
         "annotations": _fact(MapOf(STRING), lambda _, pod: _annotations(pod.pod.metadata), "`metadata.annotations`"),
         "created": _fact(
-            TIMESTAMP, lambda _, pod: pod.pod.metadata.creationTimestamp, "`metadata.creationTimestamp`", unit="date"
+            TIMESTAMP,
+            lambda _, pod: pod.pod.metadata.creationTimestamp,
+            "`metadata.creationTimestamp`",
+            unit="date",
+            maybe=True,
         ),
         "age_seconds": _fact(
-            INT, lambda scene, pod: scene.age(pod.pod.metadata.creationTimestamp), "since it was created", unit="s"
+            INT,
+            lambda scene, pod: scene.age(pod.pod.metadata.creationTimestamp),
+            "since it was created",
+            unit="s",
+            maybe=True,
         ),
         "phase": _fact(STRING, lambda _, pod: pod.phase, "`Pending`, `Running` or `Unknown`"),
         "node": _fact(STRING, lambda _, pod: pod.node_name or "", "name of its node; empty while it has none"),
@@ -220,10 +228,10 @@ GPU_RESOURCE = Shape(
     "GPU resource",
     {
         "name": _fact(STRING, lambda _, item: item.name, "for example `nvidia.com/gpu` or `nvidia.com/mig-1g.5gb`"),
-        "capacity": _fact(INT, lambda _, item: item.capacity, "units that the node has"),
-        "allocatable": _fact(INT, lambda _, item: item.allocatable, "units that pods can get"),
+        "capacity": _fact(INT, lambda _, item: item.capacity, "units that the node has", maybe=True),
+        "allocatable": _fact(INT, lambda _, item: item.allocatable, "units that pods can get", maybe=True),
         "requested": _fact(INT, lambda _, item: item.requested, "units that pods hold", needs=("Pod",)),
-        "free": _fact(INT, lambda _, item: item.free, "allocatable less requested", needs=("Pod",)),
+        "free": _fact(INT, lambda _, item: item.free, "allocatable less requested", needs=("Pod",), maybe=True),
     },
 )
 
@@ -235,28 +243,35 @@ NODE_GPU = Shape(
             INT,
             lambda _, node: node.physical_gpus if node.is_gpu_node else 0,
             "cards, never shares of them; 0 on nodes without a GPU",
+            maybe=True,
         ),
         "vendor": _fact(
             STRING,
             lambda _, node: node.vendor if node.is_gpu_node else "",
             "`nvidia`, `amd`, `intel`, `habana` or `aws-neuron`; empty on nodes without a GPU",
+            maybe=True,
         ),
         "product": _fact(
             STRING,
             lambda _, node: node.product if node.is_gpu_node else "",
             "model as the labels name it, for example `NVIDIA-A100-SXM4-80GB`; empty on nodes without a GPU",
+            maybe=True,
         ),
-        "memory_mib": _fact(INT, lambda _, node: node.gpu_memory_mib, "of one GPU", unit="MiB"),
+        "memory_mib": _fact(INT, lambda _, node: node.gpu_memory_mib, "of one GPU", unit="MiB", maybe=True),
         "sharing": _fact(
             STRING,
             lambda _, node: node.sharing.mode if node.is_gpu_node else "none",
             "`none`, `time-slicing`, `mps`, `mig-single`, `mig-mixed`, `partitioned` or `hami`",
+            maybe=True,
         ),
-        "replicas": _fact(INT, lambda _, node: node.sharing.replicas, "units per GPU under time-slicing, MPS and HAMi"),
+        "replicas": _fact(
+            INT, lambda _, node: node.sharing.replicas, "units per GPU under time-slicing, MPS and HAMi", maybe=True
+        ),
         "allocatable": _fact(
             INT,
             lambda _, node: _sum(item.allocatable for item in _plain(node)),
             "units that pods can get, over all GPU resources of the node",
+            maybe=True,
         ),
         "requested": _fact(
             INT,
@@ -265,7 +280,11 @@ NODE_GPU = Shape(
             needs=("Pod",),
         ),
         "free": _fact(
-            INT, lambda _, node: _sum(item.free for item in _plain(node)), "allocatable less requested", needs=("Pod",)
+            INT,
+            lambda _, node: _sum(item.free for item in _plain(node)),
+            "allocatable less requested",
+            needs=("Pod",),
+            maybe=True,
         ),
         "resources": _fact(
             ListOf(GPU_RESOURCE), lambda _, node: list(node.resources), "the same, one by one, and devices of DRA"
@@ -279,9 +298,13 @@ NODE = Shape(
         "name": _fact(STRING, lambda _, node: node.name, "`metadata.name`"),
         "labels": _fact(MapOf(STRING), lambda _, node: dict(node.labels), "`metadata.labels`"),
         "annotations": _fact(MapOf(STRING), lambda _, node: _annotations(node.node.metadata), "`metadata.annotations`"),
-        "created": _fact(TIMESTAMP, lambda _, node: node.since, "`metadata.creationTimestamp`", unit="date"),
-        "age_seconds": _fact(INT, lambda scene, node: scene.age(node.since), "since it was created", unit="s"),
-        "ready": _fact(BOOL, lambda _, node: node.ready, "condition Ready"),
+        "created": _fact(
+            TIMESTAMP, lambda _, node: node.since, "`metadata.creationTimestamp`", unit="date", maybe=True
+        ),
+        "age_seconds": _fact(
+            INT, lambda scene, node: scene.age(node.since), "since it was created", unit="s", maybe=True
+        ),
+        "ready": _fact(BOOL, lambda _, node: node.ready, "condition Ready", maybe=True),
         "cordoned": _fact(BOOL, lambda _, node: node.unschedulable, "`spec.unschedulable`"),
         "taints": _fact(ListOf(TAINT), lambda _, node: _taints(node), "`spec.taints`"),
         "conditions": _fact(
@@ -289,27 +312,36 @@ NODE = Shape(
         ),
         "gpu": _fact(NODE_GPU, lambda _, node: node, "its GPUs"),
         "driver": _fact(
-            STRING, lambda _, node: node.driver_version, "kernel driver, for example `550.54`; see `olderThan`"
+            STRING,
+            lambda _, node: node.driver_version,
+            "kernel driver, for example `550.54`; see `olderThan`",
+            maybe=True,
         ),
-        "cuda_ceiling": _fact(STRING, lambda _, node: node.cuda_ceiling, "newest CUDA that the driver supports"),
-        "provider": _fact(STRING, lambda _, node: node.provider, "for example `aws`, `gcp`, `coreweave`"),
-        "instance_type": _fact(STRING, lambda _, node: node.instance_type, "for example `p5.48xlarge`"),
-        "region": _fact(STRING, lambda _, node: node.region, "as the provider names it"),
-        "zone": _fact(STRING, lambda _, node: node.zone, "as the provider names it"),
-        "pool": _fact(STRING, lambda _, node: node.pool, "node pool or group"),
-        "spot": _fact(BOOL, lambda _, node: node.spot, "whether it can be taken back at any time"),
+        "cuda_ceiling": _fact(
+            STRING, lambda _, node: node.cuda_ceiling, "newest CUDA that the driver supports", maybe=True
+        ),
+        "provider": _fact(STRING, lambda _, node: node.provider, "for example `aws`, `gcp`, `coreweave`", maybe=True),
+        "instance_type": _fact(STRING, lambda _, node: node.instance_type, "for example `p5.48xlarge`", maybe=True),
+        "region": _fact(STRING, lambda _, node: node.region, "as the provider names it", maybe=True),
+        "zone": _fact(STRING, lambda _, node: node.zone, "as the provider names it", maybe=True),
+        "pool": _fact(STRING, lambda _, node: node.pool, "node pool or group", maybe=True),
+        "spot": _fact(BOOL, lambda _, node: node.spot, "whether it can be taken back at any time", maybe=True),
         "price_usd_hour": _fact(
             DOUBLE,
             lambda _, node: None if node.price is None else float(node.price.usd_hour),
             "what a GPU node costs: contract price, else list price, else an estimate",
             unit="USD/h",
+            maybe=True,
         ),
-        "architecture": _fact(STRING, lambda _, node: _system(node).architecture, "for example `amd64`"),
-        "os_image": _fact(STRING, lambda _, node: _system(node).osImage, "as the kubelet reports it"),
-        "kernel": _fact(STRING, lambda _, node: _system(node).kernelVersion, "as the kubelet reports it"),
-        "kubelet": _fact(STRING, lambda _, node: _system(node).kubeletVersion, "for example `v1.34.2`"),
+        "architecture": _fact(STRING, lambda _, node: _system(node).architecture, "for example `amd64`", maybe=True),
+        "os_image": _fact(STRING, lambda _, node: _system(node).osImage, "as the kubelet reports it", maybe=True),
+        "kernel": _fact(STRING, lambda _, node: _system(node).kernelVersion, "as the kubelet reports it", maybe=True),
+        "kubelet": _fact(STRING, lambda _, node: _system(node).kubeletVersion, "for example `v1.34.2`", maybe=True),
         "container_runtime": _fact(
-            STRING, lambda _, node: _system(node).containerRuntimeVersion, "for example `containerd://2.1.4`"
+            STRING,
+            lambda _, node: _system(node).containerRuntimeVersion,
+            "for example `containerd://2.1.4`",
+            maybe=True,
         ),
         "pods": _fact(
             ListOf(POD, "node.pods"), lambda _, node: list(node.pods), "its pods that are not finished", needs=("Pod",)
@@ -323,17 +355,23 @@ WORKLOAD = Shape(
         "kind": _fact(STRING, lambda _, item: item.ref.kind, "for example `Deployment`"),
         "name": _fact(STRING, lambda _, item: item.ref.name, "`metadata.name`"),
         "namespace": _fact(STRING, lambda _, item: item.ref.namespace, "`metadata.namespace`"),
-        "labels": _fact(MapOf(STRING), lambda _, item: _labels(item.metadata), "`metadata.labels` of its object"),
+        "labels": _fact(
+            MapOf(STRING), lambda _, item: _labels(item.metadata), "`metadata.labels` of its object", maybe=True
+        ),
         "annotations": _fact(
-            MapOf(STRING), lambda _, item: _annotations(item.metadata), "`metadata.annotations` of its object"
+            MapOf(STRING),
+            lambda _, item: _annotations(item.metadata),
+            "`metadata.annotations` of its object",
+            maybe=True,
         ),
         "age_seconds": _fact(
             INT,
             lambda scene, item: scene.age(item.metadata.creationTimestamp) if item.metadata else None,
             "since its object was created",
             unit="s",
+            maybe=True,
         ),
-        "replicas": _fact(INT, lambda _, item: _replicas(item), "`spec.replicas`: how many pods it wants"),
+        "replicas": _fact(INT, lambda _, item: _replicas(item), "`spec.replicas`: how many pods it wants", maybe=True),
         "gpus_requested": _fact(
             INT,
             lambda _, item: sum(sum(pod.gpu_requests.values()) for pod in item.pods),
@@ -358,6 +396,7 @@ CLUSTER = Shape(
             lambda scene, _: _sum(node.physical_gpus for node in scene.facts.gpu_nodes),
             "cards of all GPU nodes",
             needs=("Node",),
+            maybe=True,
         ),
         "price_usd_hour": _fact(
             DOUBLE,
@@ -365,6 +404,7 @@ CLUSTER = Shape(
             "what all GPU nodes cost together; unknown while the price of one is",
             unit="USD/h",
             needs=("Node",),
+            maybe=True,
         ),
         "nodes": _fact(
             ListOf(NODE, "cluster.nodes"),

@@ -45,6 +45,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
         unit: of the value, where people should see one.
         needs: kinds that must have been read, beyond the object's own.
         only_in: scopes in which it is there; empty means all.
+        maybe: whether it can be unknown.
         read: gives the value from (scene, object); None is "unknown", and then the field is absent.
     """
 
@@ -53,6 +54,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = ""
     needs: tuple[str, ...] = ()
     only_in: tuple[str, ...] = ()
+    maybe: bool = False
     read: Any
 
 
