@@ -398,3 +398,18 @@ def test_settings_without_rules_load_neither_the_rules_nor_the_expression_engine
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+EXAMPLE = Path(__file__).parents[2] / "deploy/config.example.yaml"
+
+
+def test_the_example_is_read_as_it_is_and_with_its_commented_rules(tmp_path: Path) -> None:
+    assert load(EXAMPLE, {}).rules == ()
+    text = EXAMPLE.read_text()
+    wishes, _, own = text[text.index("  # disabled_rules") :].partition("rules: []\n")
+    wanted = re.sub(r"^  # ", "  ", wishes, flags=re.MULTILINE)
+    rules = "\n".join(line[1:] for line in own.splitlines() if line.startswith("#") and ".yaml" not in line)
+    settings = load(written(tmp_path, f"policy:\n{wanted}rules:\n{rules}\n"), {})
+    assert ids(settings) == ["gpu-node-without-team"]
+    assert settings.policy.exemptions[0].labels == {"pool": "warm"}
+    assert settings.policy.disabled_rules == {"gpu-pod-pending"}
