@@ -112,7 +112,7 @@ def _judge(
 ) -> tuple[Case, Witness] | None:
     """The case that a container belongs to; None when there is nothing to say of it."""
     tagged = image_cuda(container.image) if container.image else None
-    stated = None if tagged and (tagged.cuda or tagged.rocm) else _stated_cuda(container)
+    stated = None if tagged and (tagged.cuda or tagged.rocm) else stated_cuda(container)
     cuda = (tagged.cuda if tagged else None) or stated
     named = reference(pod, container)
     verdict = judged(
@@ -122,7 +122,7 @@ def _judge(
         image=container.image,
         gpu=node.product,
         vendor=node.vendor,
-        compute_capability=_compute_capability(node),
+        compute_capability=compute_capability(node),
     )
     witness = _witness(facts, node, pod, container)
     configured = verdict.image is not None and verdict.image.how == "config"
@@ -151,13 +151,15 @@ def _judge(
     return case, witness
 
 
-def _compute_capability(node: NodeFacts) -> str | None:
+def compute_capability(node: NodeFacts) -> str | None:
+    """The GPU's compute capability by the node's labels, for example ``8.9``."""
     major = node.labels.get("nvidia.com/gpu.compute.major")
     minor = node.labels.get("nvidia.com/gpu.compute.minor")
     return f"{major}.{minor}" if major and minor else None
 
 
-def _stated_cuda(container: Container) -> str | None:
+def stated_cuda(container: Container) -> str | None:
+    """The CUDA version that the container's variable ``CUDA_VERSION`` states."""
     stated = next((item.value for item in container.env or [] if item.name == "CUDA_VERSION"), None)
     return stated if stated and re.fullmatch(r"\d+\.\d+(\.\d+)?", stated) else None
 

@@ -317,6 +317,13 @@ KINDS: tuple[KindSpec, ...] = (
         plural="poddisruptionbudgets",
         why="what keeps nodes from being drained",
     ),
+    KindSpec(
+        kind="CronJob",
+        group="batch",
+        versions=("v1",),
+        plural="cronjobs",
+        why="whether work that has yet to start would run on its nodes",
+    ),
     KindSpec(kind="Job", group="batch", versions=("v1",), plural="jobs", why="what is finished, what gives up early"),
     KindSpec(
         kind="ConfigMap",

@@ -42,6 +42,7 @@ BUILT_IN = (
     Resource("apps", "v1", "replicasets", "ReplicaSet", True),
     Resource("apps", "v1", "statefulsets", "StatefulSet", True),
     Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", True),
+    Resource("batch", "v1", "cronjobs", "CronJob", True),
     Resource("batch", "v1", "jobs", "Job", True),
     Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", True),
     Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", True),

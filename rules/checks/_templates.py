@@ -1,0 +1,111 @@
+"""Pod templates of workloads, whatever kind of object holds them.
+
+A pod spec is found by its shape (an object with ``containers`` that name images), so that Deployments, Jobs, Ray
+clusters, training jobs, notebooks and custom resources that nobody listed here are all read. Pods whose workload was
+not read speak for it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from rules.facts.cluster import ClusterFacts, PodFacts
+from rules.facts.objects import OtherObject, PodSpec
+from rules.findings import ObjectRef
+
+from ._workloads import owners
+
+_NO_WORKLOADS = frozenset(
+    {"ReplicaSet", "ControllerRevision", "Workload", "PodGroup", "PodTemplate", "ConfigMap", "Machine", "NodePool"}
+)
+_MAX_DEPTH = 14
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True):
+    """The pods that a workload makes, or will make.
+
+    Attributes:
+        active: it has, or wants, pods now: not suspended, and not scaled to zero.
+        pods: unfinished pods of it that ask for a GPU.
+    """
+
+    ref: ObjectRef
+    spec: PodSpec
+    active: bool
+    pods: tuple[PodFacts, ...]
+
+
+def templates(facts: ClusterFacts) -> Iterator[Template]:
+    """Templates of all workloads that are not finished, sorted by kind and name."""
+    pods: dict[ObjectRef, list[PodFacts]] = {}
+    tops: dict[ObjectRef, list[PodFacts]] = {}
+    for pod in facts.pods:
+        if pod.terminal or pod.is_daemon or not pod.gpu_requests:
+            continue
+        chain = list(owners(facts, pod)) or [pod.ref]
+        tops.setdefault(chain[-1], []).append(pod)
+        for ref in chain:
+            pods.setdefault(ref, []).append(pod)
+    read: set[ObjectRef] = set()
+    for kind, items in sorted(facts.others.items()):
+        for item in items if kind.partition(".")[0] not in _NO_WORKLOADS else ():
+            ref = ObjectRef(item.kind or kind, item.metadata.namespace or "", item.metadata.name)
+            if _owned(facts, item) or _finished(item):
+                continue
+            for spec in _specs(item.spec):
+                read.add(ref)
+                yield Template(ref=ref, spec=spec, active=_active(item), pods=tuple(pods.get(ref, ())))
+    for ref, members in sorted(tops.items()):
+        # Pods of a template are alike; where a job has several roles, each is a template of its own.
+        if ref not in read and members[0].pod.spec is not None:
+            yield Template(ref=ref, spec=members[0].pod.spec, active=True, pods=tuple(members))
+
+
+def _owned(facts: ClusterFacts, item: OtherObject) -> bool:
+    """Whether another object that was read makes this one, and so speaks for it."""
+    return any(owner.controller and facts.others.get(owner.kind) for owner in item.metadata.ownerReferences or ())
+
+
+def _finished(item: OtherObject) -> bool:
+    conditions = (item.status or {}).get("conditions")
+    ends = ("Complete", "Completed", "Failed", "Succeeded")
+    return isinstance(conditions, list) and any(
+        isinstance(entry, dict) and entry.get("type") in ends and entry.get("status") == "True" for entry in conditions
+    )
+
+
+def _active(item: OtherObject) -> bool:
+    spec = item.spec or {}
+    policy = spec.get("runPolicy")
+    suspended = spec.get("suspend") or (isinstance(policy, dict) and policy.get("suspend"))
+    return not suspended and spec.get("replicas") != 0
+
+
+def _specs(value: Any, depth: int = 0) -> Iterator[PodSpec]:
+    """Pod specs somewhere in an object."""
+    if depth > _MAX_DEPTH:
+        return
+    if isinstance(value, dict):
+        if _is_pod_spec(value):
+            spec = _convert(value)
+            if spec is not None:
+                yield spec
+            return
+        for inner in value.values():
+            yield from _specs(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _specs(inner, depth + 1)
+
+
+def _is_pod_spec(value: Mapping[str, Any]) -> bool:
+    containers = value.get("containers")
+    return isinstance(containers, list) and any(isinstance(item, dict) and item.get("image") for item in containers)
+
+
+def _convert(value: Mapping[str, Any]) -> PodSpec | None:
+    try:
+        return msgspec.convert(value, PodSpec)
+    except msgspec.ValidationError:
+        return None
