@@ -1,9 +1,10 @@
 """What several rules about nodes and pools ask.
 
 Who carries the money of an empty node: ``idle-gpu-node`` while the node offers GPUs that nobody holds (it is the one
-that people hear of), ``allocatable-zero-driver`` while it offers none. Rules that say why such a node stays
-(``cpu-pods-block-scale-down``, ``cordoned-idle-gpu``, ``karpenter-empty-node-kept``, ``ca-min-size-gpu`` ...) carry
-no cost and are lighter, so that one node's money is told once. Rules on partly used nodes carry the unused share.
+that people hear of), the rule that names the broken layer (``allocatable-zero-driver`` and its kin) while it offers
+none. Rules that say why such a node stays (``cpu-pods-block-scale-down``, ``cordoned-idle-gpu``,
+``karpenter-empty-node-kept``, ``ca-min-size-gpu`` ...) carry no cost, so that one node's money is told once. Rules on
+partly used nodes carry the unused share.
 """
 
 from collections.abc import Iterable, Iterator
