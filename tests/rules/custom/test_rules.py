@@ -1,5 +1,6 @@
 """Rules of a team: what they find, what they cannot know, and what is wrong with a rule."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -365,3 +366,18 @@ def test_no_rule_raises_anything_but_the_typed_error_nor_takes_an_audit_down(giv
             render(finding, language)
             evidence_rows(finding, language)
     assert msgspec.json.encode(report)
+
+
+def test_one_rule_may_judge_several_clusters_at_once() -> None:
+    compiled = rule("node.driver == '550.54' && node.pods.size() == 0")
+
+    def judged(number: int) -> list[str]:
+        facts = cluster([node(f"n{number}-{index}", DRIVER) for index in range(50)])
+        report = evaluate(facts, Policy(), [compiled])
+        assert report.failed_rules == ()
+        return [item.objects[0].name for item in report.findings]
+
+    with ThreadPoolExecutor(8) as pool:
+        for number, names in enumerate(pool.map(judged, range(64))):
+            assert len(names) == 50
+            assert all(name.startswith(f"n{number}-") for name in names)
