@@ -49,6 +49,7 @@ class Fault(StrEnum):
     MIG = "mig"
     TOOLKIT = "toolkit"
     PLUGIN = "plugin"
+    UNHEALTHY = "unhealthy"
     DRA = "dra"
     KEPT_OFF = "kept_off"
     NOT_SELECTED = "not_selected"
@@ -64,14 +65,17 @@ TOLD_BY = {
     Fault.MISMATCH: "driver-library-mismatch",
     Fault.NO_DRIVER: "node-image-without-driver",
     Fault.MIG: "mig-config-failed",
+    Fault.UNHEALTHY: "allocatable-below-capacity",
     Fault.DRA: "dra-slice-missing",
     Fault.NOT_SELECTED: MISSING,
     Fault.ABSENT: MISSING,
 }
 """The rule that tells of a fault; :data:`ZERO` of the others."""
 
-OFFERS_NONE = (ZERO, *sorted({*TOLD_BY.values()}))
-"""Every rule that may say of a node that it offers no GPU: the roots of pods that wait for it."""
+UNHEALTHY = TOLD_BY[Fault.UNHEALTHY]
+OFFERS_NONE = (ZERO, *sorted({*TOLD_BY.values()} - {UNHEALTHY}))
+"""Every rule that may say of a node that it offers no GPU: with :data:`UNHEALTHY`, which may also say that it offers
+fewer than it has, the roots of pods that wait for it."""
 
 LIBRARY_MISMATCH = re.compile(r"LIB_RM_VERSION_MISMATCH|driver/library version mismatch", re.IGNORECASE)
 NO_NVML = re.compile(r"libnvidia-ml\.so|could not load NVML|Driver Not Loaded", re.IGNORECASE)
@@ -116,10 +120,14 @@ def silent_for(facts: ClusterFacts, node: NodeFacts) -> float | None:
 
 
 def broken_nodes(facts: ClusterFacts, policy: Policy) -> Iterator[tuple[NodeFacts, Diagnosis]]:
-    """GPU nodes that offer no GPU, and why. The check is about the node that was yielded last."""
+    """GPU nodes that offer no GPU, and why; each is diagnosed once for all rules."""
+    known: dict[str, Diagnosis] = facts.remember(f"diagnoses after {policy.not_ready_grace_seconds} s", dict)
     for node in facts.gpu_nodes:
-        if offers_none(facts, node, policy):
-            yield node, diagnose(facts, node)
+        if node.name not in known:
+            if not offers_none(facts, node, policy):
+                continue
+            known[node.name] = diagnose(facts, node)
+        yield node, known[node.name]
 
 
 def offers_none(facts: ClusterFacts, node: NodeFacts, policy: Policy) -> bool:
@@ -271,7 +279,9 @@ def _plugin(node: NodeFacts) -> Diagnosis | None:
             toolkit = NO_TOOLKIT.search(fault.message or "")
             named = (Fault.TOOLKIT, Layer.TOOLKIT) if toolkit else (Fault.PLUGIN, Layer.PLUGIN)
             return Diagnosis(fault=named[0], layer=named[1], pods=(pod,), trouble=fault)
-    return Diagnosis(fault=Fault.PLUGIN, layer=Layer.PLUGIN, pods=tuple(pods))
+    # The kubelet counts unhealthy devices in capacity as long as their plugin is connected (devicemanager/manager.go).
+    lost = any(item.capacity for item in node.resources) and not any(map(stuck, pods))
+    return Diagnosis(fault=Fault.UNHEALTHY if lost else Fault.PLUGIN, layer=Layer.PLUGIN, pods=tuple(pods))
 
 
 def _no_pod(facts: ClusterFacts, node: NodeFacts) -> Diagnosis:

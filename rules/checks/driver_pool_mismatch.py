@@ -26,6 +26,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 from rules.checks._kit import found, names, note, of, short
 from rules.checks._scheduling import resource_of, selects, untolerated_taints
 from rules.checks._templates import Template, templates
@@ -43,6 +45,18 @@ from rules.policy import Policy
 _BAD = ("driver_too_old", "arch_unsupported", "needs_forward_compat")
 _GOOD = ("ok", "ok_minor_compat")
 _SHOWN = 20
+
+
+class Hardware(NamedTuple):
+    """What decides whether an image runs."""
+
+    driver: str | None
+    product: str | None
+    vendor: str | None
+    compute_capability: str | None
+
+
+Reach = Mapping[Hardware, list[NodeFacts]]
 
 
 class Case(NamedTuple):
@@ -64,15 +78,18 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Yielded]:
         return judge(**case, image_config=configs[config] if config else None)  # type: ignore[arg-type]
 
     seen: set[str] = set()
+    reached: dict[bytes, Reach] = {}
     for template in templates(facts):
         yield template.ref
         wanted = gpu_requests(template.spec)
         containers = [item for item in template.spec.containers or [] if _asks(item, wanted) and _known(facts, item)]
         if not containers:
             continue
-        reach = [node for node in facts.gpu_nodes if _may_run(template, wanted, node)]
+        demand = _demand(template, wanted)
+        if demand not in reached:
+            reached[demand] = _reach(facts, template, wanted)
         for container in containers:
-            case = _case(facts, judged, template, container, reach)
+            case = _case(facts, judged, template, container, reached[demand])
             identity = f"{template.ref} {container.image}"
             if case.bad and identity not in seen:
                 seen.add(identity)
@@ -94,6 +111,22 @@ def _known(facts: ClusterFacts, container: Container) -> bool:
     return container.image in facts.image_configs or bool(tagged.cuda or tagged.rocm or stated_cuda(container))
 
 
+def _demand(template: Template, wanted: Mapping[str, int]) -> bytes:
+    """What decides where such a pod may run: equal for many templates of a cluster."""
+    spec = template.spec
+    return msgspec.json.encode([wanted, spec.nodeSelector, spec.affinity, spec.tolerations], order="sorted")
+
+
+def _reach(facts: ClusterFacts, template: Template, wanted: Mapping[str, int]) -> Reach:
+    """Nodes that the scheduler may pick, together with their like: driver and GPU decide, not the single node."""
+    reach: dict[Hardware, list[NodeFacts]] = {}
+    for node in facts.gpu_nodes:
+        if _may_run(template, wanted, node):
+            like = Hardware(node.driver_version, node.product, node.vendor, compute_capability(node))
+            reach.setdefault(like, []).append(node)
+    return reach
+
+
 def _may_run(template: Template, wanted: Mapping[str, int], node: NodeFacts) -> bool:
     """Whether the scheduler may bind such a pod to the node once the GPUs are free. Cordon and readiness pass."""
     spec = template.spec
@@ -110,31 +143,31 @@ def _case(
     judged: Callable[..., Verdict],
     template: Template,
     container: Container,
-    reach: list[NodeFacts],
+    reach: Reach,
 ) -> Case:
     tagged = image_cuda(container.image)
     stated = None if tagged.cuda or tagged.rocm else stated_cuda(container)
     case = Case(template, container, [], [], 0)
     unknown = 0
-    for node in reach:
+    for like, nodes in reach.items():
         verdict = judged(
             container.image if container.image in facts.image_configs else None,
-            driver=node.driver_version,
+            driver=like.driver,
             cuda=stated,
             image=container.image,
-            gpu=node.product,
-            vendor=node.vendor,
-            compute_capability=compute_capability(node),
+            gpu=like.product,
+            vendor=like.vendor,
+            compute_capability=like.compute_capability,
         )
         carries = bool(verdict.image and verdict.image.compat)
-        if node.driver_version is None or (verdict.verdict == "needs_forward_compat" and carries):
-            unknown += 1
+        if like.driver is None or (verdict.verdict == "needs_forward_compat" and carries):
+            unknown += len(nodes)
         elif verdict.verdict in _BAD:
-            case.bad.append((node, verdict))
+            case.bad.extend((node, verdict) for node in nodes)
         elif verdict.verdict in _GOOD:
-            case.good.append(node)
+            case.good.extend(nodes)
         else:
-            unknown += 1
+            unknown += len(nodes)
     return case._replace(unknown=unknown)
 
 
