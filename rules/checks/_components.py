@@ -30,7 +30,7 @@ class Layer(StrEnum):
 
 
 _VALIDATOR = re.compile(r"operator-validator")
-_NOT_PLUGIN = re.compile(r"feature-discovery|mps-control-daemon|node-labell?er|dcgm|exporter|sandbox|kata")
+_NOT_PLUGIN = re.compile(r"feature-discovery|mps-control-daemon|labell?er|dcgm|exporter|sandbox|kata")
 _NAMES: tuple[tuple[Layer, re.Pattern[str]], ...] = (
     (Layer.DRA, re.compile(r"dra-driver.*kubelet-plugin|nvidia-dra-driver-kubelet-plugin")),
     (
@@ -47,7 +47,7 @@ _NAMES: tuple[tuple[Layer, re.Pattern[str]], ...] = (
     ),
 )
 _PLUGIN_IMAGE = re.compile(
-    r"(?:nvidia/k8s-device-plugin|rocm/k8s-device-plugin|amdgpu-device-plugin|intel-gpu-plugin|projecthami/hami)(?:[:@]|$)"
+    r"(?:nvidia/k8s-device-plugin|rocm/k8s-device-plugin|amdgpu-device-plugin|intel-gpu-plugin|projecthami/hami)(?:[:@](?!labell?er)|$)"
 )
 _MAKERS = (
     ("amd", re.compile(r"amd-?gpu|rocm/|amd-gpu")),

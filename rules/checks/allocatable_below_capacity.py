@@ -26,6 +26,7 @@ Seeds: S2
 from collections.abc import Iterator
 
 from rules.checks._kit import age, bad_conditions, cost_of, found, holders, names, note, of, seconds
+from rules.checks._stack import Fault, broken_nodes
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, GpuResource, NodeFacts
 from rules.findings import Finding, Note, ObjectRef, Severity
@@ -34,6 +35,7 @@ from rules.policy import Policy
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per node and GPU resource that is short of devices."""
+    lost = {node.name for node, cause in broken_nodes(facts, policy) if cause.fault == Fault.UNHEALTHY}
     for node in facts.gpu_nodes:
         yield node.ref
         old = age(facts, node.since)
@@ -41,7 +43,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             continue
         for resource in node.resources:
             capacity, allocatable = resource.capacity or 0, resource.allocatable or 0
-            if resource.origin != "kubelet" or not 0 < allocatable < capacity:
+            if resource.origin != "kubelet" or allocatable >= capacity or not (allocatable or node.name in lost):
                 continue
             source = f"status.capacity, status.allocatable of {resource.name}"
             yield found(

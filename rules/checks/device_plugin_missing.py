@@ -24,15 +24,16 @@ from collections.abc import Iterator
 
 from rules.checks._components import daemon_ref
 from rules.checks._kit import cost_note, found, note, of, seconds, short, tolerations
+from rules.checks._operator import paused_operands
 from rules.checks._stack import MISSING, Diagnosis, broken_nodes, os_image, paid, silent_for
-from rules.engine import Rule
+from rules.engine import Root, Rule, Symptom
 from rules.facts.cluster import ClusterFacts, NodeFacts
 from rules.findings import Finding, Note, ObjectRef, Severity
 from rules.policy import Policy
 
 
-def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
-    """Yield one finding per GPU node without a device plugin."""
+def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | ObjectRef]:
+    """Yield one finding per GPU node without a device plugin; a symptom where the operator has paused it."""
     for node, cause in broken_nodes(facts, policy):
         yield node.ref
         if cause.told_by != MISSING:
@@ -40,7 +41,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         cost = paid(facts, node, cause)
         makers = {"amd", "intel"}
         absent = node.vendor if cause.fault == "plugin_absent" and node.vendor in makers else None
-        yield found(
+        finding = found(
             Severity.MEDIUM if node.gpu_evidence == "user-label" else Severity.HIGH,
             node.ref,
             *([daemon_ref(cause.daemon_set)] if cause.daemon_set else []),
@@ -57,6 +58,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             tolerations=tolerations(cause.taints),
             daemon_set=short(daemon_ref(cause.daemon_set)) if cause.daemon_set else None,
         )
+        yield Symptom(finding, (Root(node.ref, ("operands-paused",)),)) if paused_operands(node) else finding
 
 
 def _notes(node: NodeFacts, cause: Diagnosis) -> Iterator[Note]:

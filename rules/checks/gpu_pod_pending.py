@@ -31,7 +31,7 @@ from typing import Any
 from rules.checks._kit import found, holders, names, note, of, tolerations
 from rules.checks._pending import Diagnosis, Waiting, about, waiting
 from rules.checks._scheduling import Fit, Obstacle, free, resource_of, selector_of
-from rules.checks._stack import OFFERS_NONE
+from rules.checks._stack import OFFERS_NONE, UNHEALTHY
 from rules.engine import Root, Rule, Symptom, Yielded
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.findings import Note, Severity
@@ -65,7 +65,7 @@ _PODS_EXPLAINED_BY = (
     "untolerated-gpu-taint-pod",
 )
 _NODES_EXPLAINED_BY = {
-    "broken": (*OFFERS_NONE, "karpenter-never-initialized", "plugin-not-tolerating-taint"),
+    "broken": (*OFFERS_NONE, UNHEALTHY, "karpenter-never-initialized", "plugin-not-tolerating-taint"),
     "unhealthy": ("allocatable-below-capacity",),
     "sick": ("accelerated-hw-not-ready",),
     "cordoned": ("cordoned-idle-gpu", "driver-upgrade-stuck"),

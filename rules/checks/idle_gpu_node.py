@@ -31,11 +31,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain
 
+from rules.checks._karpenter import stuck_startup_taints
 from rules.checks._kit import age, cost_note, cost_of, found, gpus, holders, latest, moment, names, note, of, seconds
 from rules.checks._nodes import kept_by
 from rules.checks._scheduling import Obstacle, demands, fit
 from rules.compat import image_cuda
-from rules.engine import Rule
+from rules.engine import Root, Rule, Symptom
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.findings import Cost, Finding, Note, ObjectRef, Severity
 from rules.policy import Policy
@@ -57,8 +58,8 @@ _REMEDY_BY_PROVIDER = {
 }
 
 
-def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
-    """Yield one finding per idle node."""
+def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | ObjectRef]:
+    """Yield one finding per idle node; a symptom where a startup taint still keeps its pods off."""
     alike: dict[str, list[PodFacts]] = {}
     for pod in facts.pending_gpu_pods:
         alike.setdefault(demands(pod), []).append(pod)
@@ -78,7 +79,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             continue
         cost = cost_of(node.price, idle)
         released = node.last_gpu_release is not None and node.last_gpu_release >= node.since
-        yield found(
+        finding = found(
             Severity.HIGH if cost and cost.usd_hour >= EXPENSIVE_USD_HOUR else Severity.MEDIUM,
             node.ref,
             remedy="pending" if fitting else _remedy(node),
@@ -96,6 +97,9 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             pool=of(node.pool),
             cpu_pods=of(names(pod.ref for pod in _cpu_pods(node))),
         )
+        waited_for = any(set(obstacles) == {Obstacle.TAINT} for obstacles in seen.values())
+        starting = waited_for and stuck_startup_taints(facts, node)
+        yield Symptom(finding, (Root(node.ref, ("karpenter-startup-taint-stuck",)),)) if starting else finding
 
 
 def _notes(

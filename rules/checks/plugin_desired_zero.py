@@ -23,15 +23,16 @@ from collections.abc import Iterator
 
 from rules.checks._components import daemon_ref, selector_labels, selects_node
 from rules.checks._kit import found, names, note, of, short
+from rules.checks._operator import paused_operands
 from rules.checks._stack import Fault, broken_nodes, nfd_deadlocks
-from rules.engine import Rule
+from rules.engine import Root, Rule, Symptom
 from rules.facts.cluster import ClusterFacts, NodeFacts
 from rules.facts.objects import OtherObject
 from rules.findings import Finding, ObjectRef, Severity
 from rules.policy import Policy
 
 
-def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
+def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | ObjectRef]:
     """Yield one finding per DaemonSet of a plugin that wants no pod while GPU nodes have none."""
     deadlocked = {node.name for _, stranded in nfd_deadlocks(facts, policy) for node, _ in stranded}
     idle: dict[ObjectRef, tuple[OtherObject, list[NodeFacts]]] = {}
@@ -42,7 +43,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         yield ref
         if _wanted(facts, item):
             continue
-        yield found(
+        finding = found(
             Severity.HIGH,
             ref,
             *(node.ref for node in nodes),
@@ -55,6 +56,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             node=nodes[0].name,
             selector=of(selector_labels(item), "spec.template.spec.nodeSelector, affinity"),
         )
+        paused = all(paused_operands(node) for node in nodes)
+        yield Symptom(finding, tuple(Root(node.ref, ("operands-paused",)) for node in nodes)) if paused else finding
 
 
 def _wanted(facts: ClusterFacts, item: OtherObject) -> bool:

@@ -23,10 +23,11 @@ Seeds: S6, S14
 
 from collections.abc import Iterator
 
+from rules.checks._karpenter import stuck_startup_taints
 from rules.checks._kit import found, names, note, of, tolerations
 from rules.checks._pending import about, by_nodes
 from rules.checks._scheduling import Fit, Obstacle
-from rules.engine import Rule
+from rules.engine import Root, Rule, Symptom
 from rules.facts.cluster import ClusterFacts, PodFacts
 from rules.findings import Finding, Note, ObjectRef, Severity
 from rules.policy import Policy
@@ -35,8 +36,8 @@ _UNFIT = frozenset({Obstacle.NOT_OFFERED, Obstacle.BROKEN, Obstacle.TOO_SMALL, O
 _PASSING = frozenset({Obstacle.TAINT, Obstacle.IN_USE, Obstacle.OTHER_RESOURCE})
 
 
-def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
-    """Yield one finding per owner and demand."""
+def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | ObjectRef]:
+    """Yield one finding per owner and demand; a symptom where the taint should have gone by itself."""
     for queue in by_nodes(facts, policy):
         yield queue.first.ref
         able = [item for item in queue.admitted if not item.obstacles & _UNFIT]
@@ -46,7 +47,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         fewest = min(len(item.obstacles) for item in ready)
         best = [item for item in ready if len(item.obstacles) == fewest]
         keys = {key for item in best for key in item.tolerable}
-        yield found(
+        finding = found(
             Severity.HIGH,
             *queue.refs,
             *(item.node.ref for item in best),
@@ -58,6 +59,13 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             tolerated=of(_tolerated(queue.first), "spec.tolerations"),
             tolerations=tolerations(keys),
         )
+        roots = tuple(Root(item.node.ref, ("karpenter-startup-taint-stuck",)) for item in best)
+        yield Symptom(finding, roots, queue.refs) if _starting(facts, best) else finding
+
+
+def _starting(facts: ClusterFacts, best: list[Fit]) -> bool:
+    """Whether all that keeps the pod off are startup taints, which somebody should take away and no pod tolerate."""
+    return all(set(item.tolerable) <= set(stuck_startup_taints(facts, item.node)) for item in best)
 
 
 def _taints(best: list[Fit]) -> list[str]:
