@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rules.custom.check import Checked, check
+from rules.custom.check import check
+from rules.custom.checked import Checked
 from rules.custom.errors import ExpressionInvalid
 from rules.custom.functions import OWN
 from rules.custom.syntax import parse

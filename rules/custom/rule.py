@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any
 
-from rules.custom.check import Read, near, plain
+from rules.custom.check import near, plain
+from rules.custom.checked import Read
 from rules.custom.errors import CustomRuleInvalid, ExpressionInvalid
 from rules.custom.expression import EvaluationFailed, Expression, FactUnknown, context_of
 from rules.custom.shapes import CLUSTER, NODE, POD, SCOPES, WORKLOAD, Scene, view
@@ -22,7 +23,7 @@ MAX_VALUES = 20
 MAX_FINDINGS = 500
 """Of one rule in one audit: a rule that is true of more than that is about the cluster, not about its objects."""
 MAX_STEPS = 5_000_000
-"""Of one rule in one audit; a step takes about a microsecond (see :class:`rules.custom.check.Loop`)."""
+"""Of one rule in one audit; a step takes about a microsecond (see :class:`rules.custom.checked.Loop`)."""
 LONGEST_TEXT = 300
 LONGEST_LIST = 20
 _BUDGETS = {"detail": 1000, "remedy": 4000}
