@@ -68,3 +68,16 @@ def any_connector(request: pytest.FixtureRequest, server: FakeKubernetes, tmp_pa
 def live(server: FakeKubernetes, tmp_path: Path) -> Connect:
     """Makes a kubeconfig connector."""
     return lambda **options: kubeconfig_connector(server, tmp_path / "kube", **options)
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What snapshots warn of."""
+    warnings: list[dict[str, Any]] = []
+
+    class Log:
+        def warning(self, event: str, **values: Any) -> None:
+            warnings.append({"event": event, **values})
+
+    monkeypatch.setattr("service.clusters.snapshot.log", Log())
+    return warnings
