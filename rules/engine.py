@@ -239,21 +239,66 @@ def _with_note(item: Finding | Symptom, now: Circumstances) -> Finding | Symptom
 
 def settle(said: Iterable[Finding | Symptom]) -> list[Finding]:
     """Findings that stand: those of rules and symptoms that nothing explains; the rest is merged into its root."""
-    standing: list[_Standing] = []
-    symptoms: list[Symptom] = []
-    for item in said:
-        if isinstance(item, Symptom):
-            symptoms.append(item)
-        else:
-            standing.append(_Standing(item))
-    while symptoms:
-        merged = [item for item in symptoms if _merge(item, standing)]
-        # Where nothing more can be merged, one symptom that no other explains stands; of a ring the first.
-        freed = [] if merged else [_free(symptoms)]
-        standing.extend(_Standing(item.finding) for item in freed)
-        settled = {id(item) for item in (*merged, *freed)}
-        symptoms = [item for item in symptoms if id(item) not in settled]
-    return [item.finish() for item in standing]
+    return _Settlement(said).result()
+
+
+class _Settlement:
+    """Every finding and symptom by what it says about which object, and where each came to rest."""
+
+    def __init__(self, said: Iterable[Finding | Symptom]) -> None:
+        self._standing: list[_Standing] = []
+        self._rests: dict[_Mark, _Standing] = {}
+        self._symptoms: list[Symptom] = []
+        self._open: dict[_Mark, Symptom] = {}
+        for item in said:
+            if isinstance(item, Symptom):
+                self._symptoms.append(item)
+                for mark in _marks(item.finding):
+                    self._open.setdefault(mark, item)
+            else:
+                self._stand(item)
+        self._asked: set[int] = set()
+
+    def result(self) -> list[Finding]:
+        for symptom in self._symptoms:
+            self._rest(symptom)
+        return [item.finish() for item in self._standing]
+
+    def _rest(self, symptom: Symptom) -> None:
+        """Merge a symptom into what explains it, or let it stand. Of a ring of symptoms one stands."""
+        if id(symptom) in self._asked:
+            return
+        self._asked.add(id(symptom))
+        root = next(filter(None, map(self._found, _wanted(symptom))), None)
+        if root is None:
+            self._stand(symptom.finding)
+            return
+        root.explains.append(symptom)
+        for mark in _marks(symptom.finding):
+            self._rests.setdefault(mark, root)
+
+    def _found(self, mark: "_Mark") -> "_Standing | None":
+        if mark not in self._rests and mark in self._open:
+            self._rest(self._open[mark])
+        return self._rests.get(mark)
+
+    def _stand(self, finding: Finding) -> None:
+        standing = _Standing(finding)
+        self._standing.append(standing)
+        for mark in _marks(finding):
+            self._rests.setdefault(mark, standing)
+
+
+_Mark = tuple[str, ObjectRef]
+"""That a rule speaks about an object."""
+
+
+def _marks(finding: Finding) -> Iterator[_Mark]:
+    return ((finding.rule, ref) for ref in finding.objects)
+
+
+def _wanted(symptom: Symptom) -> Iterator[_Mark]:
+    return ((rule, root.object) for root in symptom.roots for rule in root.rules if rule != symptom.finding.rule)
 
 
 class _Standing:
@@ -282,27 +327,6 @@ class _Standing:
 
 def _shows(symptom: Symptom) -> tuple[ObjectRef, ...]:
     return symptom.waiting or symptom.finding.objects
-
-
-def _merge(symptom: Symptom, standing: Sequence[_Standing]) -> bool:
-    for root in symptom.roots:
-        for item in standing:
-            behind = (item.finding, *(effect.finding for effect in item.explains))
-            if any(_explains(finding, root, symptom) for finding in behind):
-                item.explains.append(symptom)
-                return True
-    return False
-
-
-def _explains(finding: Finding, root: Root, symptom: Symptom) -> bool:
-    return finding.rule in root.rules and finding.rule != symptom.finding.rule and root.object in finding.objects
-
-
-def _free(symptoms: Sequence[Symptom]) -> Symptom:
-    for item in symptoms:
-        if not any(_explains(other.finding, root, item) for other in symptoms for root in item.roots):
-            return item
-    return symptoms[0]
 
 
 def _said(

@@ -1,6 +1,7 @@
 """What an audit says: findings, their evidence and cost, and the report that holds them."""
 
 import hashlib
+import heapq
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
@@ -44,8 +45,9 @@ class ObjectRef(msgspec.Struct, frozen=True, order=True):
 
 def name_list(refs: Iterable[ObjectRef], limit: int = 5) -> list[str]:
     """Sorted short names (``namespace/name``); beyond ``limit`` the rest is one last entry ``+N``."""
-    every = sorted({"/".join(part for part in (ref.namespace, ref.name) if part) for ref in refs})
-    return every if len(every) <= limit else [*every[:limit], f"+{len(every) - limit}"]
+    every = {(ref.namespace, ref.name) for ref in refs}
+    shown = ["/".join(filter(None, parts)) for parts in heapq.nsmallest(limit, every)]
+    return shown if len(every) <= limit else [*shown, f"+{len(every) - limit}"]
 
 
 Unit = Literal["", "s", "GPU", "GiB", "MiB", "USD/h", "USD", "date"]

@@ -12,7 +12,7 @@ import msgspec
 
 from rules.checks._kit import age, names, note, of, owner_of, seconds, short
 from rules.checks._scheduler_message import Cause, Reason, read, read_gang, read_refusal
-from rules.checks._scheduling import Fit, Obstacle, demands, fit, selector_of, vendor_of
+from rules.checks._scheduling import Fit, Obstacle, beside_gpus, demands, fit, selector_of, vendor_of
 from rules.facts.cluster import ClusterFacts, GpuResource, NodeFacts, PodFacts
 from rules.facts.objects import Event
 from rules.findings import Note, ObjectRef
@@ -159,7 +159,8 @@ def diagnose(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...]) -> Diagn
 
 def fits_of(facts: ClusterFacts, pod: PodFacts) -> tuple[Fit, ...]:
     """All GPU nodes as the pod sees them."""
-    return tuple(fit(pod, node, facts.left_on(node)) for node in facts.gpu_nodes)
+    wanted = beside_gpus(pod)
+    return tuple(fit(pod, node, facts.left_on(node), wanted) for node in facts.gpu_nodes)
 
 
 def _judged(fits: tuple[Fit, ...]) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:

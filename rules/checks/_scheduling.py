@@ -67,9 +67,15 @@ class Fit(msgspec.Struct, frozen=True):
     lacking: tuple[str, ...] = ()
 
 
-def fit(pod: PodFacts, node: NodeFacts, rest: Mapping[str, Decimal] | None = None) -> Fit:
+def fit(
+    pod: PodFacts,
+    node: NodeFacts,
+    rest: Mapping[str, Decimal] | None = None,
+    wanted: Mapping[str, Decimal] | None = None,
+) -> Fit:
     """What keeps ``pod`` off ``node``. Other resources than GPUs are judged where ``rest``, what the node has left of
-    each, is given (:meth:`~rules.facts.cluster.ClusterFacts.left_on`)."""
+    each, is given (:meth:`~rules.facts.cluster.ClusterFacts.left_on`); ``wanted`` is :func:`beside_gpus` of the pod,
+    where it is known already."""
     obstacles: set[Obstacle] = set()
     taints = untolerated(pod, node)
     if node.ready is not True:
@@ -85,14 +91,17 @@ def fit(pod: PodFacts, node: NodeFacts, rest: Mapping[str, Decimal] | None = Non
         obstacles.add(Obstacle.TAINT)
     if not selects(pod.pod.spec, node.name, node.labels):
         obstacles.add(Obstacle.SELECTOR)
-    for name, wanted in pod.gpu_requests.items():
-        missing = _resource_obstacle(node, name, wanted)
+    for name, amount in pod.gpu_requests.items():
+        missing = _resource_obstacle(node, name, amount)
         if missing:
             obstacles.add(missing)
-    lacking = _lacking(pod, rest) if rest is not None else ()
-    if lacking and rest is not None and Obstacle.IN_USE in obstacles:
-        # Who lets go of a GPU lets go of its CPU and memory too: only what is lacking even then is one more obstacle.
-        lacking = _lacking(pod, _without_holders(node, rest))
+    lacking: tuple[str, ...] = ()
+    if rest is not None:
+        wanted = beside_gpus(pod) if wanted is None else wanted
+        lacking = _lacking(wanted, rest)
+        if lacking and Obstacle.IN_USE in obstacles:
+            # Who lets go of a GPU lets go of its CPU and memory too: only what lacks even then is one more obstacle.
+            lacking = _lacking(wanted, _without_holders(node, rest))
     if lacking:
         obstacles.add(Obstacle.OTHER_RESOURCE)
     return Fit(node, frozenset(obstacles), tolerable, sick, lacking)
@@ -107,16 +116,18 @@ def _without_holders(node: NodeFacts, rest: Mapping[str, Decimal]) -> dict[str, 
     return freed
 
 
-def _lacking(pod: PodFacts, rest: Mapping[str, Decimal]) -> tuple[str, ...]:
+_NOTHING = Decimal(0)
+
+
+def beside_gpus(pod: PodFacts) -> Mapping[str, Decimal]:
+    """What the pod asks for besides GPUs, its place among the node's pods included."""
+    requests = all_requests(pod.pod.spec) if pod.pod.spec else {}
+    return {**{name: amount for name, amount in requests.items() if gpu_name(name) is None}, "pods": Decimal(1)}
+
+
+def _lacking(wanted: Mapping[str, Decimal], rest: Mapping[str, Decimal]) -> tuple[str, ...]:
     """Resources that the node lists and has too little of; what it does not list may be served by other means."""
-    if pod.pod.spec is None:
-        return ()
-    wanted = {**all_requests(pod.pod.spec), "pods": Decimal(1)}
-    return tuple(
-        name
-        for name, amount in wanted.items()
-        if name in rest and amount > max(rest[name], Decimal(0)) and gpu_name(name) is None
-    )
+    return tuple(name for name, amount in wanted.items() if name in rest and amount > max(rest[name], _NOTHING))
 
 
 def _resource_obstacle(node: NodeFacts, name: str, wanted: int) -> Obstacle | None:

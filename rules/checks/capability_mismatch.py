@@ -18,8 +18,8 @@ Seeds: S18, S25
 
 from collections.abc import Iterator
 
-from rules.checks._kit import found, names, note, of
-from rules.checks._scheduling import Obstacle, demands, fit
+from rules.checks._kit import found, names, note, of, owner_of
+from rules.checks._scheduling import Obstacle, fit
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.findings import Finding, Note, ObjectRef, Severity
@@ -72,19 +72,19 @@ def _selector(node: NodeFacts) -> str:
 
 def _reach(facts: ClusterFacts, resource: str, by_model: dict[str, list[NodeFacts]]) -> dict[ObjectRef, set[str]]:
     """Models that each pod may land on."""
-    seen: dict[str, set[str]] = {}
+    seen: dict[tuple[object, ...], set[str]] = {}
     reach = {}
     for pod in facts.pods:
         if resource not in pod.gpu_requests or pod.terminal or pod.is_daemon:
             continue
-        demand = demands(pod)
-        if demand not in seen:
-            seen[demand] = {
+        template = (owner_of(pod), *sorted(pod.gpu_requests.items()))
+        if template not in seen:
+            seen[template] = {
                 model
                 for model, nodes in by_model.items()
                 if any(fit(pod, node).obstacles <= _PASSING for node in nodes)
             }
-        reach[pod.ref] = seen[demand]
+        reach[pod.ref] = seen[template]
     return reach
 
 

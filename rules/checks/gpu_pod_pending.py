@@ -93,8 +93,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Yielded]:
             **about(facts, queue),
             cause=diagnosis.cause,
             gpu_nodes=len(facts.gpu_nodes),
-            free_total=of(None if spare is None else sum(spare), "allocatable minus requests of unfinished pods"),
-            most_free=None if spare is None else max(spare, default=0),
+            free_total=of(None if spare is None else spare[0], "allocatable minus requests of unfinished pods"),
+            most_free=None if spare is None else spare[1],
             holders=of(_holders(diagnosis)),
             **helpful,
             scheduler_message=of(diagnosis.message, "condition PodScheduled or event FailedScheduling"),
@@ -120,16 +120,23 @@ def _fits_when_healed(queue: Waiting, node: NodeFacts) -> bool:
     return all((item := resources[name]) and amount <= (item.capacity or 0) - item.requested for name, amount in wanted)
 
 
-def _spare(facts: ClusterFacts, pod: PodFacts) -> list[int] | None:
-    """Free units of the first resource that the pod asks for, or free devices of DRA, per node in service; None where
-    that cannot be counted."""
-    in_service = [node for node in facts.nodes if node.ready and not node.unschedulable]
+def _spare(facts: ClusterFacts, pod: PodFacts) -> tuple[int, int] | None:
+    """Free units of the first resource that the pod asks for, or free devices of DRA, on nodes in service: in all, and
+    the most on one node; None where that cannot be counted."""
     wanted = next(iter(pod.gpu_requests), None)
-    if wanted is not None:
-        return [free(node, wanted) for node in in_service]
-    if pod.other_gpu_claim != "dra-claim" or not facts.knows("ResourceSlice"):
+    if wanted is None and (pod.other_gpu_claim != "dra-claim" or not facts.knows("ResourceSlice")):
         return None
-    return [sum(item.free or 0 for item in node.resources if item.origin == "dra") for node in in_service]
+
+    def count() -> tuple[int, int]:
+        in_service = [node for node in facts.nodes if node.ready and not node.unschedulable]
+        spare = [free(node, wanted) if wanted else _free_devices(node) for node in in_service]
+        return sum(spare), max(spare, default=0)
+
+    return facts.remember(f"free {wanted or 'devices of DRA'}", count)
+
+
+def _free_devices(node: NodeFacts) -> int:
+    return sum(item.free or 0 for item in node.resources if item.origin == "dra")
 
 
 def _holders(diagnosis: Diagnosis) -> list[str]:

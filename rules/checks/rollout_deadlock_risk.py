@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from rules.checks._kit import found, names, note, of
 from rules.checks._rollout import ref_of, rollout_of, template_gpus
-from rules.checks._scheduling import fit
+from rules.checks._scheduling import fit, free
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, PodFacts
 from rules.findings import Finding, ObjectRef, Severity
@@ -61,7 +61,10 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
 
 def _room(facts: ClusterFacts, pod: PodFacts) -> bool:
     """Whether one more pod like this one would find a node now."""
-    return any(not fit(pod, node, facts.left_on(node)).obstacles for node in facts.gpu_nodes)
+    spare = [
+        node for node in facts.gpu_nodes if all(free(node, name) >= amount for name, amount in pod.gpu_requests.items())
+    ]
+    return any(not fit(pod, node, facts.left_on(node)).obstacles for node in spare)
 
 
 def _may_grow(facts: ClusterFacts, pods: list[PodFacts]) -> bool:
