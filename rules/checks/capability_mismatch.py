@@ -35,7 +35,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         for item in node.resources:
             if item.origin == "kubelet" and item.allocatable and item.form == "device" and node.product and node.ready:
                 models.setdefault(item.name, {}).setdefault(node.product, []).append(node)
-    for resource, by_model in sorted(models.items()):
+    for resource, every in sorted(models.items()):
+        by_model = {model: _kinds(nodes, resource) for model, nodes in every.items()}
         yield next(iter(by_model.values()))[0].ref
         reach = _reach(facts, resource, by_model) if len(by_model) > 1 else {}
         free_to_land = [pod for pod, landed in reach.items() if len(landed) > 1]
@@ -68,6 +69,17 @@ def _selector(node: NodeFacts) -> str:
     """A label of the node that names its model, as a nodeSelector."""
     key = next((label for label in _LABELS if node.labels.get(label)), "kubernetes.io/hostname")
     return f"{key}: {node.labels.get(key, node.name)}"
+
+
+def _kinds(nodes: list[NodeFacts], resource: str) -> list[NodeFacts]:
+    """One node of each kind: a pod that only its hostname would lead elsewhere is bound to one node anyway."""
+    kinds: dict[tuple[object, ...], NodeFacts] = {}
+    for node in nodes:
+        taints = (node.node.spec.taints if node.node.spec else None) or []
+        offered = next((item.capacity for item in node.resources if item.name == resource), None)
+        hard = tuple(sorted((taint.key, taint.value or "", taint.effect) for taint in taints))
+        kinds.setdefault((node.pool, node.instance_type, node.zone, node.spot, offered, hard), node)
+    return list(kinds.values())
 
 
 def _reach(facts: ClusterFacts, resource: str, by_model: dict[str, list[NodeFacts]]) -> dict[ObjectRef, set[str]]:
