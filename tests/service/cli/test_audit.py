@@ -97,7 +97,7 @@ def test_the_driver_mismatch_of_the_sample_is_found(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("threshold", "code"), [(None, 0), ("critical", 0), ("high", 0), ("medium", 1), ("low", 1), ("info", 1)]
+    ("threshold", "code"), [(None, 0), ("critical", 0), ("high", 1), ("medium", 1), ("low", 1), ("info", 1)]
 )
 def test_fail_on_tells_the_shell(cli: Cli, threshold: str | None, code: int) -> None:
     arguments = ["--fail-on", threshold] if threshold else []
