@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: demo test lint lock clean
+.PHONY: demo test lint docs lock clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/gpu-advisor demo
@@ -35,6 +35,12 @@ $(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(BIN)/python $(UV)
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@
+
+# The pages that are made from the rules; a test says when they are stale.
+docs: $(VENV)/.runtime
+	$(BIN)/gpu-advisor rules --docs docs
+	$(BIN)/python -m rules.custom.reference > docs/facts.md
+	$(BIN)/gpu-advisor rbac > deploy/rbac.yaml
 
 # Locks are pinned and hashed for every platform and name no host.
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate

@@ -42,6 +42,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     shared = [node.ref for node in usable if node.sharing.mode in ("time-slicing", "mps")]
     yield found(
         Severity.LOW,
+        *(node.ref for node in usable),
         remedy="amd" if makers == {"amd"} else "default",
         identity="cluster",
         notes=[note("on_nodes"), *([note("shared", shared=names(shared))] if shared else [])],

@@ -15,7 +15,10 @@ Item = TypeVar("Item", bound="Node | Pod | Event | OtherObject")
 Key = tuple[str, str]
 """Namespace (empty where there is none) and name."""
 
-TAKE_SNAPSHOT = "kubectl get nodes,pods,events --all-namespaces -o json"
+TAKE_SNAPSHOT = (
+    "kubectl get nodes,pods,events,daemonsets,deployments,statefulsets,jobs,cronjobs,pvc,pv,storageclasses,pdb,hpa,"
+    "resourcequotas,priorityclasses,apiservices -A -o json"
+)
 """How to write a snapshot that the rules can work on."""
 
 

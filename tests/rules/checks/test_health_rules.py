@@ -330,7 +330,10 @@ def test_an_exporter_tells_pods_on_shared_gpus_apart_only_when_told_to() -> None
 def test_no_exporter_is_said_once_and_never_guessed() -> None:
     plugin_set = daemon_set("nvidia-device-plugin", "nvidia/k8s-device-plugin:v0.19.3")
     found = only("dcgm-absent", node(), shared("gpu-2"), plugin_set)
-    assert (found.objects, found.value("gpu_nodes"), found.severity) == ((), 2, Severity.LOW)
+    assert [ref.name for ref in found.objects] == ["gpu-1", "gpu-2"]
+    assert (found.value("gpu_nodes"), found.severity) == (2, Severity.LOW)
+    grown = only("dcgm-absent", node(), node("gpu-3"), shared("gpu-2"), plugin_set)
+    assert grown.fingerprint == found.fingerprint, "the same trouble while nodes come and go"
     assert "shared" in keys(found)
     assert findings("dcgm-absent", node(), plugin_set, exporter()) == []
     assert findings("dcgm-absent", node()) == []

@@ -114,6 +114,8 @@ def unknown_in(rule: Rule, found: Finding) -> Iterator[str]:
 def check_rendering(found: Finding) -> None:
     """What any rendered finding must keep; used for every finding of every sample too."""
     rule = next(item for item in RULES if item.id == found.rule)
+    assert found.objects, "a finding is about something"
+    assert found.evidence
     assert list(unknown_in(rule, found)) == []
     given = {item.name for item in found.evidence} | {item.name for note in found.notes for item in note.values}
     labels = {**shared_words().evidence, **rule_words(rule.id).evidence}
@@ -121,6 +123,7 @@ def check_rendering(found: Finding) -> None:
     for language in LANGUAGES:
         words = render(found, language)
         assert 0 < len(words.title) <= TITLE_BUDGET
+        assert words.remedy
         assert 0 < len(words.summary) <= DETAIL_BUDGET, (language, len(words.summary), words.summary)
         assert all(0 < len(note) <= DETAIL_BUDGET + 100 for note in words.notes)
         assert "{" not in words.title + words.summary

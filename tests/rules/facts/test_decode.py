@@ -8,6 +8,7 @@ import yaml
 
 from rules.errors import SnapshotInvalid
 from rules.facts.decode import Limits, Objects, decode_objects, decode_page, newest_timestamp, not_in_snapshot
+from rules.facts.objectset import TAKE_SNAPSHOT
 from tests.rules.facts.make import DATA
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "labels": {"a": "b"}}}
@@ -237,7 +238,7 @@ def test_anything_else_is_refused_with_place_and_expectation(text: Any, position
 
 
 def test_a_refusal_tells_how_to_write_the_right_file() -> None:
-    assert "kubectl get nodes,pods,events --all-namespaces -o json" in str(refused("hello"))
+    assert TAKE_SNAPSHOT in str(refused("hello"))
 
 
 def test_aliases_are_refused_before_they_grow() -> None:
