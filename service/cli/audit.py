@@ -3,12 +3,11 @@
 import argparse
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rules.findings import Severity
-from rules.language import LANGUAGES, Language
-from service.cli.arguments import moment
+from rules.language import Language
+from service.cli.arguments import add_target_arguments
 from service.cli.exits import AUDIT_EXIT_CODES, Exit, exit_of
 from service.cli.output import Style, write_json
 
@@ -39,23 +38,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[Any]") -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-    parser.add_argument("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, else ~/.kube/config")
-    parser.add_argument(
-        "--snapshot",
-        metavar="FILE",
-        nargs="+",
-        action="extend",
-        help="files, folders or archives (.gz, .tar, .tar.gz, .zip; also of a must-gather) of "
-        "`kubectl get nodes,pods,events,... -A -o json` (or yaml) output of one cluster",
-    )
-    parser.add_argument("--observed-at", type=moment, metavar="TIME", help="when the snapshot was taken (RFC 3339)")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings: clusters, thresholds, contract prices")
-    parser.add_argument(
-        "--cluster", metavar="NAME", help="one cluster of the settings, or a name for the one that is read"
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument("--lang", choices=LANGUAGES, default="en", help="default: en")
+    add_target_arguments(parser, settings="settings: clusters, thresholds, contract prices")
     parser.add_argument(
         "--fail-on",
         type=Severity,

@@ -307,7 +307,7 @@ def test_other_demands_of_one_owner_are_another_finding() -> None:
     assert len({item.fingerprint for item in found}) == 2
 
 
-RECORDED = DATA / "pending-pods-1.36.json"
+RECORDED = DATA / "apiserver" / "pending-pods-1.36.json"
 EXPECTED = {
     "amd-card": ("not_offered", "other_maker"),
     "amd-card-tolerant": ("not_offered", "other_maker"),
