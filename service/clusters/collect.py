@@ -14,7 +14,7 @@ Choices that are made here:
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ from service.clusters.kinds import KINDS, KindSpec
 from service.clusters.model import Collected
 from service.clusters.refusals import Refused
 from service.clusters.transport import Transport
+from service.clusters.wire import Decode, PageInvalid
 from service.errors import (
     ClusterAnswerInvalid,
     ClusterForbidden,
@@ -34,21 +35,6 @@ from service.errors import (
     ClusterUnauthorized,
     ClusterUnavailable,
 )
-
-
-class Page(msgspec.Struct, frozen=True):
-    """One page of a list: trimmed objects, and the token of the next page ("" on the last one)."""
-
-    items: Sequence[Any]
-    continue_token: str
-
-
-class PageInvalid(Exception):
-    """The body is not the list that was asked for; the message says where it stops being one."""
-
-
-Decode = Callable[[KindSpec, bytes], Page]
-"""Turns a body into trimmed objects. Rules and collection do not know the wire format behind it."""
 
 
 class _Version(msgspec.Struct, rename={"git_version": "gitVersion"}):

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from service.clusters.collect import Decode, collect
+from service.clusters.collect import collect
 from service.clusters.config import ClusterSettings, Source
 from service.clusters.model import Collected
 from service.clusters.transport import Transport
-from service.clusters.wire import decode_json
+from service.clusters.wire import Decode, decode_json
 
 if TYPE_CHECKING:
     from kubernetes.aio.client import ApiClient

@@ -21,6 +21,7 @@ class Status(msgspec.Struct):
     message: str = ""
     reason: str = ""
     details: StatusDetails | None = None
+    code: int = 0
 
 
 class Refused(Exception):
