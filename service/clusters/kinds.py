@@ -39,6 +39,7 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True):
         field_selector: what the server leaves out before sending.
         names: the only objects that are asked for, and that the rights allow; empty for all of them. Only of these is
             the kind known then.
+        namespaced: its objects are in namespaces, so that a right in some of these namespaces shows some of them.
         max_objects: how many are read at most; beyond it the kind is incomplete and so counts as not read.
     """
 
@@ -51,11 +52,13 @@ class KindSpec(msgspec.Struct, frozen=True, kw_only=True):
     built_in: bool = True
     field_selector: str | None = None
     names: tuple[str, ...] = ()
+    namespaced: bool = True
     max_objects: int | None = None
 
-    def path(self, version: str) -> str:
-        """URL path of the list over all namespaces."""
-        return f"/apis/{self.group}/{version}/{self.plural}" if self.group else f"/api/{version}/{self.plural}"
+    def path(self, version: str, namespace: str | None = None) -> str:
+        """URL path of the list over all namespaces, or of one."""
+        root = f"/apis/{self.group}/{version}" if self.group else f"/api/{version}"
+        return f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
 
     @property
     def resource(self) -> str:
@@ -88,6 +91,7 @@ KINDS: tuple[KindSpec, ...] = (
         plural="nodes",
         why="GPUs, drivers, labels, taints, age and price of every node",
         required=True,
+        namespaced=False,
     ),
     # Finished pods are wanted too: the end of the last one tells since when a node is idle.
     KindSpec(kind="Pod", group="", versions=("v1",), plural="pods", why="who holds GPUs, who waits for one"),
@@ -137,6 +141,7 @@ KINDS: tuple[KindSpec, ...] = (
         plural="storageclasses",
         why="whether volumes can be shared between nodes",
         built_in=False,
+        namespaced=False,
     ),
     KindSpec(
         kind="PersistentVolumeClaim",
@@ -151,6 +156,7 @@ KINDS: tuple[KindSpec, ...] = (
         versions=("v1",),
         plural="persistentvolumes",
         why="which storage driver is behind a claim",
+        namespaced=False,
     ),
     KindSpec(
         kind="ResourceClaim",
@@ -167,6 +173,7 @@ KINDS: tuple[KindSpec, ...] = (
         plural="resourceslices",
         why="GPUs offered through dynamic resource allocation",
         built_in=False,
+        namespaced=False,
     ),
     KindSpec(
         kind="ResourceClaimTemplate",
@@ -183,6 +190,7 @@ KINDS: tuple[KindSpec, ...] = (
         plural="deviceclasses",
         why="which claims are about GPUs",
         built_in=False,
+        namespaced=False,
     ),
     KindSpec(
         kind="ResourceQuota",
@@ -197,6 +205,7 @@ KINDS: tuple[KindSpec, ...] = (
         versions=("v1",),
         plural="priorityclasses",
         why="whose pods go first when GPUs are short",
+        namespaced=False,
     ),
     KindSpec(
         kind="PodGroup",
@@ -213,6 +222,7 @@ KINDS: tuple[KindSpec, ...] = (
         plural="clusterqueues",
         why="how many GPUs a queue may give out",
         built_in=False,
+        namespaced=False,
     ),
     KindSpec(
         kind="ResourceFlavor",
@@ -221,6 +231,7 @@ KINDS: tuple[KindSpec, ...] = (
         plural="resourceflavors",
         why="which nodes a queue means",
         built_in=False,
+        namespaced=False,
     ),
     KindSpec(
         kind="Workload",
@@ -277,6 +288,7 @@ KINDS: tuple[KindSpec, ...] = (
         plural="clusterpolicies",
         why="state of NVIDIA's GPU Operator",
         built_in=False,
+        namespaced=False,
     ),
     KindSpec(
         kind="NVIDIADriver",
@@ -285,6 +297,7 @@ KINDS: tuple[KindSpec, ...] = (
         plural="nvidiadrivers",
         why="state of drivers that NVIDIA's GPU Operator installs",
         built_in=False,
+        namespaced=False,
     ),
     KindSpec(
         kind="DeviceConfig",
@@ -301,6 +314,7 @@ KINDS: tuple[KindSpec, ...] = (
         plural="ec2nodeclasses",
         why="which node image Karpenter takes, with or without a GPU driver",
         built_in=False,
+        namespaced=False,
     ),
     KindSpec(
         kind="ServiceMonitor",
@@ -340,6 +354,7 @@ KINDS: tuple[KindSpec, ...] = (
         plural="nodepools",
         why="what lets Karpenter add and remove GPU nodes",
         built_in=False,
+        namespaced=False,
     ),
     KindSpec(
         kind="NodeClaim",
@@ -348,6 +363,7 @@ KINDS: tuple[KindSpec, ...] = (
         plural="nodeclaims",
         why="what Karpenter waits for",
         built_in=False,
+        namespaced=False,
     ),
     KindSpec(
         kind="RayJob",
