@@ -3,19 +3,22 @@
 
 import asyncio
 import errno
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import aiohttp
 import stamina
 
 from service.clusters.refusals import Refused
 from service.clusters.trouble import connection_trouble
-from service.errors import ClusterUnauthorized, ClusterUnavailable
+from service.errors import ClusterAnswerInvalid, ClusterUnauthorized, ClusterUnavailable
 
 if TYPE_CHECKING:
     from kubernetes.aio.client import ApiClient
+    from kubernetes.aio.client.rest import RESTResponse
 
 ATTEMPTS = 4
 """For one request, the first one included."""
@@ -25,10 +28,17 @@ CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 60.0
 """Without a byte. The API server itself gives up on a list after a minute (kube-apiserver --request-timeout)."""
 
+RENEW_SECONDS = 20.0
+"""Credentials younger than this that are refused are not good: reading them once more would change nothing."""
+LONGEST_LINE = 16 * 2**20
+"""Bytes of one change in a watch; etcd takes objects of 1.5 MiB at most."""
+
 BUSY = frozenset({429, 500, 502, 503, 504})
 _RESTARTED = (aiohttp.ServerDisconnectedError, aiohttp.ClientConnectionResetError, aiohttp.ClientPayloadError)
 """A connection that had been made broke: a load balancer or an API server restarts. Asking again does no harm."""
 
+
+Answer = TypeVar("Answer")
 
 Authenticate = Callable[[bool], Awaitable["ApiClient"]]
 """Reads the credentials and gives a client that uses them; True: those it gave before were refused.
@@ -39,6 +49,8 @@ time and memory than all the rest."""
 
 class Transport:
     """GET requests to the API server of one cluster.
+
+    It may live for long: credentials that rotate are read again when they are refused.
 
     Args:
         cluster: its configured name, for errors.
@@ -53,6 +65,7 @@ class Transport:
         self._headers = {"Accept": "application/json", "Accept-Encoding": "gzip" if gzip else "identity"}
         self._client: ApiClient | None = None
         self._retired: list[ApiClient] = []
+        self._renewed_at = -RENEW_SECONDS
         self._lock = asyncio.Lock()
 
     @property
@@ -74,14 +87,10 @@ class Transport:
                 on=_how_long_to_wait, attempts=ATTEMPTS, timeout=None, wait_initial=0.2, wait_max=5.0, wait_jitter=0.3
             ):
                 with attempt:
-                    return await self._get_with_fresh_credentials(path, query)
+                    return await self._with_fresh_credentials(lambda client: self._send(client, path, query))
         except Refused as refused:
             if refused.status == 401:
-                raise ClusterUnauthorized(
-                    self.cluster,
-                    f"the API server at {self.server} does not accept the credentials: {refused.message}",
-                    "Renew the token, client certificate or login that the kubeconfig names.",
-                ) from refused
+                raise self._unauthorized(refused) from refused
             if refused.status in BUSY:
                 raise ClusterUnavailable(
                     self.cluster,
@@ -94,6 +103,37 @@ class Transport:
             raise connection_trouble(self.cluster, self.server, error) from error
         raise AssertionError("unreachable")
 
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Sequence[tuple[str, str]], *, silence_seconds: float
+    ) -> AsyncIterator[AsyncIterator[list[bytes]]]:
+        """The lines of a 200 answer as they come, in batches; each batch is what has arrived since the one before.
+
+        Bytes are taken from the connection only as batches are asked for, so a slow reader slows the server down and
+        nothing piles up here but the client's buffer of some MiB. A last line without its end is left out. Nothing is
+        asked again here: the caller knows where to go on.
+
+        Args:
+            silence_seconds: without a byte, after which the connection is taken for dead.
+
+        Raises:
+            Refused: any other status.
+            ClusterUnauthorized, ClusterUnreachable, ClusterTimeout, ClusterAnswerInvalid: also while it is read.
+        """
+        answer = None
+        try:
+            answer = await self._with_fresh_credentials(lambda client: self._open(client, path, query, silence_seconds))
+            yield self._lines(answer.response.content)
+        except Refused as refused:
+            if refused.status == 401:
+                raise self._unauthorized(refused) from refused
+            raise
+        except (aiohttp.ClientError, OSError) as error:
+            raise connection_trouble(self.cluster, self.server, error) from error
+        finally:
+            if answer is not None:
+                answer.response.close()  # what is unread is nobody's: the connection is not used again
+
     async def close(self) -> None:
         """Close the connections; the next request authenticates anew."""
         clients = [*self._retired, *([self._client] if self._client else [])]
@@ -101,14 +141,15 @@ class Transport:
         for client in clients:
             await client.close()
 
-    async def _get_with_fresh_credentials(self, path: str, query: Sequence[tuple[str, str]]) -> bytes:
+    async def _with_fresh_credentials(self, send: "Callable[[ApiClient], Awaitable[Answer]]") -> "Answer":
         client = self._client or await self._renew(None)
         try:
-            return await self._send(client, path, query)
+            return await send(client)
         except Refused as refused:
-            if refused.status != 401 or (self._retired and self._client is client):
+            young = time.monotonic() - self._renewed_at < RENEW_SECONDS
+            if refused.status != 401 or (young and self._client is client):
                 raise
-            return await self._send(await self._renew(client), path, query)
+            return await send(await self._renew(client))
 
     async def _renew(self, stale: "ApiClient | None") -> "ApiClient":
         """A client whose credentials were read after ``stale`` got a 401; requests refused together share it."""
@@ -117,20 +158,49 @@ class Transport:
                 self._client = await self._authenticate(False)
             elif self._client is stale:
                 fresh = await self._authenticate(True)
-                self._retired.append(self._client)  # others may still be reading from it
-                self._client = fresh
+                for forgotten in self._retired:
+                    await forgotten.close()
+                self._retired = [self._client]  # others may still be reading from it
+                self._client, self._renewed_at = fresh, time.monotonic()
             return self._client
 
     async def _send(self, client: "ApiClient", path: str, query: Sequence[tuple[str, str]]) -> bytes:
+        answer = await self._open(client, path, query, SILENCE_SECONDS)
+        body: bytes = await answer.read()
+        return body
+
+    async def _open(
+        self, client: "ApiClient", path: str, query: Sequence[tuple[str, str]], silence_seconds: float
+    ) -> "RESTResponse":
+        """The answer when its status is 200; its body is still to come."""
         method, url, headers, _, _ = await client.param_serialize(
             "GET", path, query_params=list(query), header_params=dict(self._headers), auth_settings=["BearerToken"]
         )
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
         answer = await client.call_api(method, url, header_params=headers, _request_timeout=timeout)
-        body: bytes = await answer.read()
         if answer.status != 200:
-            raise Refused(answer.status, body, answer.headers, datetime.now(UTC))
-        return body
+            raise Refused(answer.status, await answer.read(), answer.headers, datetime.now(UTC))
+        return answer
+
+    async def _lines(self, content: aiohttp.StreamReader) -> AsyncIterator[list[bytes]]:
+        rest = b""
+        while chunk := await content.readany():
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > LONGEST_LINE:
+                raise ClusterAnswerInvalid(
+                    self.cluster,
+                    f"the API server at {self.server} sends a change of more than {LONGEST_LINE} bytes",
+                    "Look at the proxies between; this is not what an API server says.",
+                )
+            if lines:
+                yield [line for line in lines if line]
+
+    def _unauthorized(self, refused: Refused) -> ClusterUnauthorized:
+        return ClusterUnauthorized(
+            self.cluster,
+            f"the API server at {self.server} does not accept the credentials: {refused.message}",
+            "Renew the token, client certificate or login that the kubeconfig names.",
+        )
 
 
 def _how_long_to_wait(error: Exception) -> bool | float:
