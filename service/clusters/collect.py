@@ -14,14 +14,12 @@ Choices that are made here:
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any, TypeVar
-
-import msgspec
+from collections.abc import Sequence
+from typing import Any
 
 from rules.findings import Unreadable
 from service.clusters.config import ClusterSettings
+from service.clusters.discovery import best_version, not_an_api_server, served_versions, server_version
 from service.clusters.kinds import KINDS, KindSpec
 from service.clusters.model import Collected
 from service.clusters.refusals import Refused
@@ -35,26 +33,6 @@ from service.errors import (
     ClusterUnauthorized,
     ClusterUnavailable,
 )
-
-
-class _Version(msgspec.Struct, rename={"git_version": "gitVersion"}):
-    git_version: str | None = None
-
-
-class _GroupVersion(msgspec.Struct):
-    version: str
-
-
-class _Group(msgspec.Struct):
-    name: str
-    versions: list[_GroupVersion]
-
-
-class _Groups(msgspec.Struct):
-    groups: list[_Group]
-
-
-_Shape = TypeVar("_Shape", _Version, _Groups)
 
 
 async def collect(transport: Transport, settings: ClusterSettings, decode: Decode) -> Collected:
@@ -89,12 +67,12 @@ class _Collection:
         self._unreadable: dict[str, Unreadable] = {}
 
     async def run(self) -> None:
-        self._version = await self._server_version()
-        served = await self._served_versions()
+        self._version = await server_version(self._transport)
+        served = await served_versions(self._transport)
         self._groups = None if served is None else frozenset(served)
         async with asyncio.TaskGroup() as group:
             for spec in KINDS:
-                version = spec.versions[0] if served is None else _best(spec, served)
+                version = best_version(spec, served)
                 if version is None:
                     self._note(spec, "not-found", f"this API server does not serve the API group {spec.group}")
                 else:
@@ -127,18 +105,6 @@ class _Collection:
             api_groups=self._groups,
         )
 
-    async def _server_version(self) -> str | None:
-        with suppress(Refused):  # clusters may forbid even this
-            return self._answer(await self._transport.get("/version"), _Version, "/version").git_version
-        return None
-
-    async def _served_versions(self) -> Mapping[str, frozenset[str]] | None:
-        """Versions by API group; None when discovery is forbidden."""
-        with suppress(Refused):
-            groups = self._answer(await self._transport.get("/apis"), _Groups, "/apis").groups
-            return {group.name: frozenset(entry.version for entry in group.versions) for group in groups}
-        return None
-
     async def _read(self, spec: KindSpec, version: str) -> None:
         async with self._seats:
             try:
@@ -146,7 +112,9 @@ class _Collection:
             except Refused as refused:
                 self._refused(spec, refused)
             except PageInvalid as error:
-                self._failed(spec, self._invalid(f"the list of {spec.resource} cannot be read: {error}"))
+                self._failed(
+                    spec, not_an_api_server(self._transport, f"the list of {spec.resource} cannot be read: {error}")
+                )
             except ClusterUnauthorized:
                 raise
             except ClusterTrouble as trouble:
@@ -190,7 +158,7 @@ class _Collection:
                     spec, "forbidden", f"{refused.message}. Add to the ClusterRole of that user: {spec.rbac_rule}"
                 )
             case 404 if spec.required:
-                raise self._invalid(f"it has no {spec.plural}: {refused.message}") from refused
+                raise not_an_api_server(self._transport, f"it has no {spec.plural}: {refused.message}") from refused
             case 404:
                 self._note(spec, "not-found", refused.message)
             case 410:
@@ -216,26 +184,6 @@ class _Collection:
 
     def _note(self, spec: KindSpec, reason: Any, detail: str) -> None:
         self._unreadable[spec.kind] = Unreadable(spec.kind, reason, detail)
-
-    def _answer(self, body: bytes, shape: type[_Shape], path: str) -> _Shape:
-        try:
-            return msgspec.json.decode(body, type=shape)
-        except msgspec.DecodeError as error:
-            raise self._invalid(f"{path} gave {error}") from error
-
-    def _invalid(self, detail: str) -> ClusterAnswerInvalid:
-        return ClusterAnswerInvalid(
-            self._transport.cluster,
-            f"{self._transport.server} does not answer like a Kubernetes API server: {detail}",
-            "Check that the server address leads to the API server and not to a proxy or login page before it.",
-        )
-
-
-def _best(spec: KindSpec, served: Mapping[str, frozenset[str]]) -> str | None:
-    """The best version that is served. The core group is not in ``/apis`` and always there."""
-    if not spec.group:
-        return spec.versions[0]
-    return next((version for version in spec.versions if version in served.get(spec.group, ())), None)
 
 
 def _first(group: ExceptionGroup[Exception]) -> Exception:
