@@ -12,7 +12,8 @@ import msgspec
 
 from rules.checks._kit import age, names, note, of, owner_of, seconds, short
 from rules.checks._scheduler_message import Cause, Reason, read, read_gang, read_refusal
-from rules.checks._scheduling import Fit, Obstacle, beside_gpus, demands, fit, selector_of, vendor_of
+from rules.checks._scheduling import Obstacle, demands, selector_of, vendor_of
+from rules.checks._views import View, view_of
 from rules.facts.cluster import ClusterFacts, GpuResource, NodeFacts, PodFacts
 from rules.facts.objects import Event
 from rules.findings import Note, ObjectRef
@@ -21,6 +22,7 @@ from rules.policy import Policy
 _SCALE_UP_FRESH = timedelta(minutes=30)
 _DEFAULT_SCHEDULER = "default-scheduler"
 _EARLY = datetime(1970, 1, 1, tzinfo=UTC)
+_NOWHERE = View()
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,8 +39,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
     cause: str
     remedy: str
-    judged: tuple[Fit, ...] = ()
-    nearest: tuple[Fit, ...] = ()
+    judged: View = _NOWHERE
+    nearest: View = _NOWHERE
     opening: Note | None = None
     closing: tuple[Note, ...] = ()
     message: str | None = None
@@ -56,7 +58,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 
     identity: str
     pods: tuple[PodFacts, ...]
-    fits: tuple[Fit, ...]
+    fits: View
     diagnosis: Diagnosis
 
     @property
@@ -75,9 +77,9 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
         return next(iter(self.first.gpu_requests), None)
 
     @property
-    def admitted(self) -> tuple[Fit, ...]:
+    def admitted(self) -> View:
         """GPU nodes that its selector admits."""
-        return tuple(item for item in self.fits if Obstacle.SELECTOR not in item.obstacles)
+        return self.fits.admitted
 
 
 def waiting(facts: ClusterFacts, policy: Policy) -> tuple[Waiting, ...]:
@@ -134,19 +136,19 @@ def _waiting(facts: ClusterFacts, grace: int) -> tuple[Waiting, ...]:
             continue
         demand = demands(pod)
         queues.setdefault(f"{owner_of(pod)} {demand}", (demand, []))[1].append(pod)
-    seen: dict[str, tuple[Fit, ...]] = {}
+    seen: dict[str, View] = {}
     found = []
     for identity, (demand, pods) in sorted(queues.items()):
         pods.sort(key=lambda pod: (str(pod.pod.metadata.creationTimestamp), pod.ref))
         if demand not in seen:
-            seen[demand] = fits_of(facts, pods[0])
+            seen[demand] = view_of(facts, pods[0])
         diagnosis = diagnose(facts, pods[0], seen[demand])
         found.append(Waiting(identity=identity, pods=tuple(pods), fits=seen[demand], diagnosis=diagnosis))
     return tuple(found)
 
 
-def diagnose(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...]) -> Diagnosis:
-    """Why ``pod`` has no node, where ``fits`` are :func:`fits_of` it."""
+def diagnose(facts: ClusterFacts, pod: PodFacts, fits: View) -> Diagnosis:
+    """Why ``pod`` has no node, where ``fits`` is its :func:`~rules.checks._views.view_of` the GPU nodes."""
     message = _message(facts, pod)
     verdict = _held_back(pod, message, fits) or _by_nodes(facts, pod, fits, read(message or ""))
     coming, closing = _autoscalers(facts, pod, verdict.cause)
@@ -157,20 +159,13 @@ def diagnose(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...]) -> Diagn
     return msgspec.structs.replace(verdict, closing=tuple(closing), message=message)
 
 
-def fits_of(facts: ClusterFacts, pod: PodFacts) -> tuple[Fit, ...]:
-    """All GPU nodes as the pod sees them."""
-    wanted = beside_gpus(pod)
-    return tuple(fit(pod, node, facts.left_on(node), wanted) for node in facts.gpu_nodes)
-
-
-def _judged(fits: tuple[Fit, ...]) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
+def _judged(fits: View) -> tuple[View, View]:
     """The nodes that the selector admits (all where it admits none), and those of them with the fewest obstacles."""
-    judged = tuple(item for item in fits if Obstacle.SELECTOR not in item.obstacles) or fits
-    fewest = min((len(item.obstacles) for item in judged), default=0)
-    return judged, tuple(item for item in judged if len(item.obstacles) == fewest)
+    judged = fits.admitted if fits.admitted.groups else fits
+    return judged, judged.nearest
 
 
-def _held_back(pod: PodFacts, message: str | None, fits: tuple[Fit, ...]) -> Diagnosis | None:
+def _held_back(pod: PodFacts, message: str | None, fits: View) -> Diagnosis | None:
     """Causes that have nothing to do with nodes: gates, gangs, a scheduler that is not there."""
     spec, status = pod.pod.spec, pod.pod.status
     gates = [str(item.get("name")) for item in (spec.schedulingGates if spec else None) or []]
@@ -190,7 +185,7 @@ def _held_back(pod: PodFacts, message: str | None, fits: tuple[Fit, ...]) -> Dia
     return None
 
 
-def _by_nodes(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...], reasons: tuple[Reason, ...]) -> Diagnosis:
+def _by_nodes(facts: ClusterFacts, pod: PodFacts, fits: View, reasons: tuple[Reason, ...]) -> Diagnosis:
     judged, nearest = _judged(fits)
     absent = [reason.subject for reason in reasons if reason.cause == Cause.CLAIM_MISSING and reason.subject]
     if absent:
@@ -200,40 +195,38 @@ def _by_nodes(facts: ClusterFacts, pod: PodFacts, fits: tuple[Fit, ...], reasons
         missing = _not_offered(facts, pod, judged, nearest)
         if missing is not None:
             return missing
-    if nearest and not nearest[0].obstacles:
+    if nearest.has_free:
         return _beyond_objects(reasons, judged, nearest)
-    if not judged:
+    if not judged.groups:
         return Diagnosis(cause="no_gpu_node", remedy="no_gpu_node", opening=note("no_gpu_node"))
-    if all(Obstacle.SELECTOR in item.obstacles for item in judged):
+    if not judged.admitted.groups:
         return Diagnosis(cause="selector", remedy="selector", judged=judged, nearest=nearest)
-    kinds = {kind for item in nearest for kind in item.obstacles}
+    kinds = nearest.kinds
     cause = remedy = next(iter(kinds)).value if len(kinds) == 1 else "mixed"
-    if all(Obstacle.TOO_SMALL in item.obstacles for item in judged):
+    if all(Obstacle.TOO_SMALL in group.obstacles for group in judged.groups):
         # No patience and no toleration helps before this: it comes first, the others are told beside it.
         cause = "too_small"
         remedy = "too_small_tainted" if Obstacle.TAINT in kinds else cause
-    outside = [item.node.ref for item in fits if item.obstacles == {Obstacle.SELECTOR}]
-    opening = note("free_elsewhere", at=names(outside), selector=selector_of(pod))
+    outside = fits.where(lambda group: group.obstacles == {Obstacle.SELECTOR})
+    opening = note("free_elsewhere", at=names(node.ref for node in outside.nodes), selector=selector_of(pod))
     return Diagnosis(cause=cause, remedy=remedy, judged=judged, nearest=nearest, opening=opening if outside else None)
 
 
-def _not_offered(
-    facts: ClusterFacts, pod: PodFacts, judged: tuple[Fit, ...], nearest: tuple[Fit, ...]
-) -> Diagnosis | None:
+def _not_offered(facts: ClusterFacts, pod: PodFacts, judged: View, nearest: View) -> Diagnosis | None:
     """The case that no node of the cluster, selected or not, has the resource at all."""
-    missing = [name for name in pod.gpu_requests if not any(offers(node, name) for node in facts.nodes)]
+    offered = facts.remember("resources that pods can ask for", lambda: _plain_names(facts))
+    missing = [name for name in pod.gpu_requests if name not in offered]
     if not missing:
         return None
     wanted = missing[0]
-    offered = sorted({item.name for node in facts.nodes for item in node.resources if _plain(item)})
     same_maker = [name for name in offered if vendor_of(name) == vendor_of(wanted)]
     if same_maker:
         opening = note("other_form", wanted_resource=wanted, offered=same_maker)
         return Diagnosis(cause="not_offered", remedy="other_form", judged=judged, nearest=nearest, opening=opening)
     if any(item.origin == "dra" for node in facts.nodes for item in node.resources):
         opening = note("dra_only", wanted_resource=wanted)
-        return Diagnosis(cause="not_offered", remedy="dra_only", judged=(), nearest=(), opening=opening)
-    if any(Obstacle.BROKEN in item.obstacles for item in judged):
+        return Diagnosis(cause="not_offered", remedy="dra_only", opening=opening)
+    if Obstacle.BROKEN in judged.kinds:
         return Diagnosis(cause="broken", remedy="broken", judged=judged, nearest=nearest)
     makers: list[str] = sorted(
         {node.vendor for node in facts.gpu_nodes if node.vendor and node.vendor != vendor_of(wanted)}
@@ -250,6 +243,10 @@ def _not_offered(
     return Diagnosis(cause="no_gpu_node", remedy="no_gpu_node", opening=note("no_gpu_node"))
 
 
+def _plain_names(facts: ClusterFacts) -> tuple[str, ...]:
+    return tuple(sorted({item.name for node in facts.nodes for item in node.resources if _plain(item)}))
+
+
 def _plain(resource: GpuResource) -> bool:
     """Whether a pod can ask for it in ``resources.limits``."""
     return resource.origin == "kubelet" and bool(resource.allocatable)
@@ -263,7 +260,7 @@ _BEYOND: tuple[tuple[str, Callable[[Reason], bool]], ...] = (
 )
 
 
-def _beyond_objects(reasons: tuple[Reason, ...], judged: tuple[Fit, ...], nearest: tuple[Fit, ...]) -> Diagnosis:
+def _beyond_objects(reasons: tuple[Reason, ...], judged: View, nearest: View) -> Diagnosis:
     """Some node looks free: the reason lies in what only the scheduler knows."""
     for cause, applies in _BEYOND:
         matching = [reason for reason in reasons if applies(reason)]
@@ -273,7 +270,7 @@ def _beyond_objects(reasons: tuple[Reason, ...], judged: tuple[Fit, ...], neares
             return Diagnosis(
                 cause=cause, remedy=cause, judged=judged, nearest=nearest, opening=opening, enumerate_nodes=False
             )
-    opening = note("unclear", at=names(item.node.ref for item in nearest))
+    opening = note("unclear", at=names(node.ref for node in nearest.nodes))
     return Diagnosis(
         cause="unclear", remedy="unclear", judged=judged, nearest=nearest, opening=opening, enumerate_nodes=False
     )

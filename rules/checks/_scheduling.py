@@ -76,6 +76,25 @@ def fit(
     """What keeps ``pod`` off ``node``. Other resources than GPUs are judged where ``rest``, what the node has left of
     each, is given (:meth:`~rules.facts.cluster.ClusterFacts.left_on`); ``wanted`` is :func:`beside_gpus` of the pod,
     where it is known already."""
+    door, tolerable, sick = at_the_door(pod, node)
+    obstacles = {*door, *in_stock(pod, node)}
+    if not selects(pod.pod.spec, node.name, node.labels):
+        obstacles.add(Obstacle.SELECTOR)
+    lacking: tuple[str, ...] = ()
+    if rest is not None:
+        wanted = beside_gpus(pod) if wanted is None else wanted
+        lacking = _lacking(wanted, rest)
+        if lacking and Obstacle.IN_USE in obstacles:
+            # Who lets go of a GPU lets go of its CPU and memory too: only what lacks even then is one more obstacle.
+            lacking = _lacking(wanted, without_holders(node, rest))
+    if lacking:
+        obstacles.add(Obstacle.OTHER_RESOURCE)
+    return Fit(node, frozenset(obstacles), tolerable, sick, lacking)
+
+
+def at_the_door(pod: PodFacts, node: NodeFacts) -> tuple[frozenset[Obstacle], tuple[str, ...], tuple[str, ...]]:
+    """What readiness, cordon and taints put in the way: obstacles, and the keys of taints that the pod could tolerate
+    and that mark a fault."""
     obstacles: set[Obstacle] = set()
     taints = untolerated(pod, node)
     if node.ready is not True:
@@ -89,25 +108,17 @@ def fit(
         obstacles.add(Obstacle.SICK)
     if tolerable:
         obstacles.add(Obstacle.TAINT)
-    if not selects(pod.pod.spec, node.name, node.labels):
-        obstacles.add(Obstacle.SELECTOR)
-    for name, amount in pod.gpu_requests.items():
-        missing = _resource_obstacle(node, name, amount)
-        if missing:
-            obstacles.add(missing)
-    lacking: tuple[str, ...] = ()
-    if rest is not None:
-        wanted = beside_gpus(pod) if wanted is None else wanted
-        lacking = _lacking(wanted, rest)
-        if lacking and Obstacle.IN_USE in obstacles:
-            # Who lets go of a GPU lets go of its CPU and memory too: only what lacks even then is one more obstacle.
-            lacking = _lacking(wanted, _without_holders(node, rest))
-    if lacking:
-        obstacles.add(Obstacle.OTHER_RESOURCE)
-    return Fit(node, frozenset(obstacles), tolerable, sick, lacking)
+    return frozenset(obstacles), tolerable, sick
 
 
-def _without_holders(node: NodeFacts, rest: Mapping[str, Decimal]) -> dict[str, Decimal]:
+def in_stock(pod: PodFacts, node: NodeFacts) -> frozenset[Obstacle]:
+    """What keeps the node from giving the GPUs that the pod requests."""
+    missing = (_resource_obstacle(node, name, amount) for name, amount in pod.gpu_requests.items())
+    return frozenset(item for item in missing if item)
+
+
+def without_holders(node: NodeFacts, rest: Mapping[str, Decimal]) -> dict[str, Decimal]:
+    """What the node would have left, were the pods gone that request its GPUs."""
     freed = dict(rest)
     for holder in node.pods:
         if holder.gpu_requests and holder.pod.spec:

@@ -34,10 +34,10 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per owner and demand."""
     for queue in by_nodes(facts, policy):
         yield queue.first.ref
-        nearest = queue.diagnosis.nearest
         if queue.diagnosis.cause != Obstacle.OTHER_RESOURCE or not queue.first.gpu_requests:
             continue
-        starved = [item for item in nearest if item.lacking and _could_fit(queue.first, item)]
+        lacking_something = queue.diagnosis.nearest.where(lambda group: group.lacking)
+        starved = [item for item in lacking_something if _could_fit(queue.first, item)]
         if not starved:
             continue
         nodes = [item.node for item in starved]

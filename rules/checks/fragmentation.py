@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from rules.checks._kit import found, holders, names, of
 from rules.checks._pending import about, by_nodes
-from rules.checks._scheduling import Obstacle, free
+from rules.checks._scheduling import free
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts
 from rules.findings import Finding, ObjectRef, Severity
@@ -36,9 +36,11 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         if name is None or len(queue.first.gpu_requests) != 1:
             continue
         wanted = queue.first.gpu_requests[name]
-        usable = [item.node for item in queue.fits if item.obstacles == {Obstacle.IN_USE}]
+        if wanted < 2 or queue.fits.has_free:
+            continue
+        usable = queue.fits.full.nodes
         spare = {node.name: free(node, name) for node in usable if free(node, name)}
-        if any(not item.obstacles for item in queue.fits) or wanted < 2 or sum(spare.values()) < wanted:
+        if sum(spare.values()) < wanted:
             continue
         nodes = [node for node in usable if node.name in spare]
         best = max(nodes, key=lambda node: (spare[node.name], node.name))

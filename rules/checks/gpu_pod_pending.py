@@ -25,13 +25,14 @@ Source:
 Seeds: S14, S18
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rules.checks._kit import found, holders, names, note, of, tolerations
 from rules.checks._pending import Diagnosis, Waiting, about, waiting
-from rules.checks._scheduling import Fit, Obstacle, free, resource_of, selector_of
+from rules.checks._scheduling import Obstacle, free, resource_of, selector_of
 from rules.checks._stack import OFFERS_NONE, UNHEALTHY
+from rules.checks._views import View
 from rules.engine import Root, Rule, Symptom, Yielded
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.findings import Note, Severity
@@ -79,9 +80,10 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Yielded]:
     for queue in waiting(facts, policy):
         first, diagnosis = queue.first, queue.diagnosis
         yield first.ref
-        near = [item.node.ref for item in diagnosis.nearest[:_SHOWN_NODES]]
+        near = [node.ref for node in diagnosis.nearest.nodes[:_SHOWN_NODES]]
         spare = _spare(facts, first)
-        missing = {key for item in diagnosis.nearest for key in item.tolerable}
+        held = _holders(facts, diagnosis)
+        missing = {key for group in diagnosis.nearest.groups for key in group.tolerable}
         helpful: dict[str, Any] = {"tolerations": tolerations(missing)} if missing else {}
         finding = found(
             _SEVERITY.get(diagnosis.cause, Severity.HIGH),
@@ -89,13 +91,13 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Yielded]:
             *near,
             remedy=diagnosis.remedy,
             identity=queue.identity,
-            notes=_notes(first, diagnosis),
+            notes=_notes(facts, first, diagnosis, held),
             **about(facts, queue),
             cause=diagnosis.cause,
             gpu_nodes=len(facts.gpu_nodes),
             free_total=of(None if spare is None else spare[0], "allocatable minus requests of unfinished pods"),
             most_free=None if spare is None else spare[1],
-            holders=of(_holders(diagnosis)),
+            holders=of(held),
             **helpful,
             scheduler_message=of(diagnosis.message, "condition PodScheduled or event FailedScheduling"),
         )
@@ -106,11 +108,12 @@ def _roots(queue: Waiting) -> Iterator[Root]:
     for ref in queue.refs:
         yield Root(ref, _PODS_EXPLAINED_BY)
     cause = queue.diagnosis.cause
-    for item in queue.diagnosis.nearest:
-        if cause in _NODES_EXPLAINED_BY and (cause != Obstacle.UNHEALTHY or _fits_when_healed(queue, item.node)):
-            yield Root(item.node.ref, _NODES_EXPLAINED_BY[cause])
-        if queue.diagnosis.remedy == "other_maker":
-            yield Root(item.node.ref, ("gpu-of-another-vendor",))
+    by_maker = queue.diagnosis.remedy == "other_maker"
+    for node in queue.diagnosis.nearest.nodes if cause in _NODES_EXPLAINED_BY or by_maker else ():
+        if cause in _NODES_EXPLAINED_BY and (cause != Obstacle.UNHEALTHY or _fits_when_healed(queue, node)):
+            yield Root(node.ref, _NODES_EXPLAINED_BY[cause])
+        if by_maker:
+            yield Root(node.ref, ("gpu-of-another-vendor",))
 
 
 def _fits_when_healed(queue: Waiting, node: NodeFacts) -> bool:
@@ -139,52 +142,64 @@ def _free_devices(node: NodeFacts) -> int:
     return sum(item.free or 0 for item in node.resources if item.origin == "dra")
 
 
-def _holders(diagnosis: Diagnosis) -> list[str]:
-    busy = [item.node for item in diagnosis.nearest if item.obstacles & {Obstacle.IN_USE, Obstacle.UNHEALTHY}]
-    return names(pod.ref for node in busy for pod in holders(node))
-
-
-def _notes(pod: PodFacts, diagnosis: Diagnosis) -> Iterator[Note]:
+def _notes(facts: ClusterFacts, pod: PodFacts, diagnosis: Diagnosis, held: list[str]) -> Iterator[Note]:
+    judged, nearest = diagnosis.judged, diagnosis.nearest
     if diagnosis.opening is not None:
         yield diagnosis.opening
-    for obstacle in Obstacle:
-        fits = [item for item in diagnosis.judged if obstacle in item.obstacles]
-        if fits and diagnosis.enumerate_nodes:
-            yield _obstacle_note(obstacle, fits, pod)
-    kinds = {str(kind) for item in diagnosis.nearest for kind in item.obstacles}
-    if kinds and diagnosis.enumerate_nodes and len(diagnosis.nearest) < len(diagnosis.judged):
-        yield note("nearest", at=_places(diagnosis.nearest), obstacles=sorted(kinds))
-    held = _holders(diagnosis)
+    if diagnosis.enumerate_nodes:
+        for obstacle in Obstacle:
+            if obstacle in judged.kinds:
+                yield _obstacle_note(facts, obstacle, judged, pod)
+        if nearest.kinds and len(nearest) < len(judged):
+            yield note("nearest", at=_places(facts, nearest), obstacles=sorted(map(str, nearest.kinds)))
     if held:
         yield note("held_by", held=held)
     yield from diagnosis.closing
 
 
-def _obstacle_note(obstacle: Obstacle, fits: list[Fit], pod: PodFacts) -> Note:
-    at = _places(fits)
+def _obstacle_note(facts: ClusterFacts, obstacle: Obstacle, judged: View, pod: PodFacts) -> Note:
+    seen = judged.where(lambda group: obstacle in group.obstacles)
+    at = _places(facts, seen)
     match obstacle:
         case Obstacle.TAINT | Obstacle.SICK:
             sick = obstacle == Obstacle.SICK
-            keys = {key for item in fits for key in (item.sick if sick else item.tolerable)}
+            keys = {key for group in seen.groups for key in (group.sick if sick else group.tolerable)}
             return note(f"node_{obstacle}", at=at, taints=sorted(keys))
         case Obstacle.SELECTOR:
             return note("node_selector", at=at, selector=selector_of(pod))
         case Obstacle.OTHER_RESOURCE:
-            return note("node_other_resource", at=at, lacking=sorted({name for item in fits for name in item.lacking}))
+            lacking = sorted({name for group in seen.groups for name in group.lacking})
+            return note("node_other_resource", at=at, lacking=lacking)
         case Obstacle.TOO_SMALL:
-            return note("node_too_small", at=at, asked_count=sum(pod.gpu_requests.values()), most=_most(pod, fits))
+            return note("node_too_small", at=at, asked_count=sum(pod.gpu_requests.values()), most=_most(pod, seen))
     return note(f"node_{obstacle}", at=at)
 
 
-def _most(pod: PodFacts, fits: list[Fit]) -> int:
+def _most(pod: PodFacts, seen: View) -> int:
     """The largest amount of a requested GPU resource that one of the nodes can ever give."""
-    resources = [resource_of(item.node, name) for item in fits for name in pod.gpu_requests]
+    resources = [resource_of(node, name) for node in seen.nodes for name in pod.gpu_requests]
     return max((item.capacity or item.allocatable or 0 for item in resources if item), default=0)
 
 
-def _places(fits: Iterable[Fit]) -> list[str]:
+def _holders(facts: ClusterFacts, diagnosis: Diagnosis) -> list[str]:
+    busy = diagnosis.nearest.where(lambda group: group.obstacles & {Obstacle.IN_USE, Obstacle.UNHEALTHY})
+    return _told(facts, "holders", busy, lambda nodes: names(pod.ref for node in nodes for pod in holders(node)))
+
+
+def _places(facts: ClusterFacts, seen: View) -> list[str]:
     """The nodes by name; where they are many, pools with the number of their nodes among them."""
-    nodes = [item.node for item in fits]
+    return _told(facts, "places", seen, _pools)
+
+
+def _told(facts: ClusterFacts, what: str, seen: View, tell: Callable[[tuple[NodeFacts, ...]], list[str]]) -> list[str]:
+    """What is to be told of nodes, worked out once for all pods that see the same ones."""
+    told = facts.remember(f"{what} of GPU nodes", dict[tuple[int, ...], list[str]])
+    if seen.places not in told:
+        told[seen.places] = tell(seen.nodes)
+    return told[seen.places]
+
+
+def _pools(nodes: tuple[NodeFacts, ...]) -> list[str]:
     if len(nodes) <= _SHOWN_NODES:
         return names(node.ref for node in nodes)
     pools: dict[str, list[NodeFacts]] = {}

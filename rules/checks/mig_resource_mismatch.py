@@ -40,7 +40,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per owner and demand."""
     for queue in by_nodes(facts, policy):
         yield queue.first.ref
-        wanted, nodes = queue.resource, [item.node for item in queue.admitted]
+        wanted, nodes = queue.resource, queue.admitted.nodes
         known = gpu_name(wanted) if wanted else None
         if wanted is None or known is None or any(offers(node, wanted) for node in nodes):
             continue

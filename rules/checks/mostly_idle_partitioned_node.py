@@ -35,7 +35,7 @@ _MOSTLY_IDLE = 0.1
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per node."""
-    for node in facts.gpu_nodes:
+    for place, node in enumerate(facts.gpu_nodes):
         yield node.ref
         units = [item for item in node.resources if item.origin == "kubelet" and item.allocatable]
         total, used = sum(item.allocatable or 0 for item in units), sum(item.requested for item in units)
@@ -45,8 +45,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             queue
             for queue in by_nodes(facts, policy)
             if vendor_of(queue.resource or "") == node.vendor
-            for item in queue.fits
-            if item.node is node and item.obstacles and item.obstacles <= _SHAPE
+            for group in queue.fits.groups
+            if place in group.places and group.obstacles and group.obstacles <= _SHAPE
         ]
         if not waits:
             continue

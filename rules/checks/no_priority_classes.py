@@ -21,7 +21,6 @@ from collections.abc import Iterator
 
 from rules.checks._kit import found, names, of
 from rules.checks._pending import Waiting, by_nodes
-from rules.checks._scheduling import Obstacle
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, PodFacts
 from rules.facts.groups import TRAINING_KINDS
@@ -63,10 +62,9 @@ def _is(pod: PodFacts, kinds: frozenset[str]) -> bool:
 
 def _batch_in_the_way(queue: Waiting) -> list[PodFacts]:
     """Batch pods on nodes that the waiting pod could use were they not there; none where a node is free."""
-    if any(not item.obstacles for item in queue.fits):
+    if queue.fits.has_free:
         return []
-    full = [item.node for item in queue.fits if item.obstacles == {Obstacle.IN_USE}]
-    return [pod for node in full for pod in node.pods if pod.gpu_requests and _is(pod, _BATCH)]
+    return [pod for node in queue.fits.full.nodes for pod in node.pods if pod.gpu_requests and _is(pod, _BATCH)]
 
 
 RULE = Rule(

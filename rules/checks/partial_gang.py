@@ -64,10 +64,10 @@ def _remedy(kind: str) -> str:
 
 
 def _notes(item: Partial, cost: Cost | None) -> Iterator[Note]:
-    nearest = [fit for queue in item.queues for fit in queue.diagnosis.nearest]
-    kinds = {kind for fit in nearest for kind in fit.obstacles}
+    nearest = [queue.diagnosis.nearest for queue in item.queues]
+    kinds = {kind for view in nearest for kind in view.kinds}
     if kinds:
-        at = names(fit.node.ref for fit in nearest)
+        at = names(node.ref for view in nearest for node in view.nodes)
         yield note("in_the_way", at=at, obstacles=[str(kind) for kind in Obstacle if kind in kinds])
     if cost is not None:
         yield cost_note(cost)

@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from rules.checks._kit import found, names, of
 from rules.checks._pending import about, by_nodes
 from rules.checks._rollout import rollout_of
-from rules.checks._scheduling import Obstacle
 from rules.checks._workloads import find
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts
@@ -40,15 +39,14 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         rollout = rollout_of(deployment) if deployment else None
         if owner is None or rollout is None or rollout.unavailable or queue.first.controller is None:
             continue
-        full = [item.node for item in queue.fits if item.obstacles == {Obstacle.IN_USE}]
         old = [
             pod
-            for node in full
+            for node in queue.fits.full.nodes
             for pod in node.pods
             if pod.gpu_requests and pod.controller and pod.controller.name != queue.first.controller.name
             if facts.deployment_of(pod) == owner
         ]
-        if not old or any(not item.obstacles for item in queue.fits):
+        if not old or queue.fits.has_free:
             continue
         yield found(
             Severity.HIGH,

@@ -43,7 +43,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         reasons = refusals(facts, queue.first)
         blind = any(reason.cause == Cause.INSUFFICIENT and reason.subject == wanted for reason in reasons)
         held_back = any("backoff" in reason.text.lower() for reason in reasons)
-        if wanted is None or not blind or held_back or any(offers(item.node, wanted) for item in queue.admitted):
+        if wanted is None or not blind or held_back or any(offers(node, wanted) for node in queue.admitted.nodes):
             continue
         empty = [group for group in groups or () if group.target == 0 and group.maximum != 0]
         if (not empty) if groups is not None else bool(facts.gpu_nodes):

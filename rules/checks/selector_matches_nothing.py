@@ -39,7 +39,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         return
     for queue in by_nodes(facts, policy):
         yield queue.first.ref
-        if queue.admitted or _may_come(facts, queue.first):
+        if queue.admitted.groups or _may_come(facts, queue.first):
             continue
         dead = _dead(facts, queue.first)
         if not dead:

@@ -40,7 +40,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         return
     yield nodes[0].ref
     shut_out = [
-        ref for queue in waits if not any(offers(item.node, PLAIN) for item in queue.admitted) for ref in queue.refs
+        ref for queue in waits if not any(offers(node, PLAIN) for node in queue.admitted.nodes) for ref in queue.refs
     ]
     replicas = {node.sharing.replicas for node in nodes}
     yield found(

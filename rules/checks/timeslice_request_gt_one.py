@@ -41,8 +41,10 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
                 owners.setdefault(owner_of(pod), []).append((pod, node))
     for queue in waiting(facts, policy):
         name = queue.resource
-        serving = [item.node for item in queue.admitted if name and offers(item.node, name)]
-        if serving and _shares(queue.first) > 1 and all(node.sharing.mode in _MODES for node in serving):
+        if name is None or _shares(queue.first) < 2:
+            continue
+        serving = [node for node in queue.admitted.nodes if offers(node, name)]
+        if serving and all(node.sharing.mode in _MODES for node in serving):
             owners.setdefault(owner_of(queue.first), []).extend((pod, serving[0]) for pod in queue.pods)
     for owner, items in sorted(owners.items()):
         pod, node = items[0]

@@ -40,12 +40,12 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | O
     """Yield one finding per owner and demand; a symptom where the taint should have gone by itself."""
     for queue in by_nodes(facts, policy):
         yield queue.first.ref
-        able = [item for item in queue.admitted if not item.obstacles & _UNFIT]
-        ready = [item for item in able if item.obstacles <= _PASSING]
-        if not ready or not queue.first.gpu_requests or any(Obstacle.TAINT not in item.obstacles for item in able):
+        able = queue.admitted.where(lambda group: not group.obstacles & _UNFIT)
+        ready = able.where(lambda group: group.obstacles <= _PASSING)
+        tainted = all(Obstacle.TAINT in group.obstacles for group in able.groups)
+        if not ready.groups or not queue.first.gpu_requests or not tainted:
             continue
-        fewest = min(len(item.obstacles) for item in ready)
-        best = [item for item in ready if len(item.obstacles) == fewest]
+        best = list(ready.nearest)
         keys = {key for item in best for key in item.tolerable}
         finding = found(
             Severity.HIGH,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -101,7 +102,7 @@ class PodFacts(msgspec.Struct, frozen=True):
         return self.node_name is None and bool(self.pod.spec and self.pod.spec.schedulingGates)
 
 
-class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
+class NodeFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A node and what follows from it. None is "unknown" everywhere.
 
     Attributes:
@@ -155,7 +156,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
         """True when something says that the node has a GPU."""
         return self.gpu_evidence is not None
 
-    @property
+    @cached_property
     def gpu_pods(self) -> tuple[PodFacts, ...]:
         """Pods on the node that hold a GPU or may hold one."""
         return tuple(pod for pod in self.pods if pod.holds_gpu)

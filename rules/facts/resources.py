@@ -27,7 +27,12 @@ def parse_quantity(quantity: Quantity) -> Decimal | None:
 
     Grammar: Kubernetes API reference, "Quantity" (apimachinery pkg/api/resource).
     """
-    match = _QUANTITY.match(str(quantity))
+    return _parsed(quantity if isinstance(quantity, str) else str(quantity))
+
+
+@lru_cache(maxsize=16384)
+def _parsed(text: str) -> Decimal | None:
+    match = _QUANTITY.match(text)
     if match is None:
         return None
     number, suffix = match.groups()
@@ -190,14 +195,18 @@ def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
         total[name] = total.get(name, 0) + amount
 
 
-def all_requests(spec: PodSpec) -> dict[str, Decimal]:
-    """What a pod asks for of every resource, CPU and memory included, as the scheduler counts it.
+def all_requests(spec: PodSpec) -> Mapping[str, Decimal]:
+    """What a pod asks for of every resource, CPU and memory included, as the scheduler counts it. Not to be changed:
+    pods that ask for the same share the answer.
 
     The same sum as :func:`extended_requests`; resources at the level of the pod (beta since 1.34: CPU, memory and huge
     pages only) take the place of its containers'. Source: kubernetes/component-helpers resource/helpers.go (1.36).
     """
+    containers = spec.containers or ()
+    if not (spec.initContainers or spec.resources or spec.overhead):
+        return _plain_requests(tuple(_written(item.resources) for item in containers))
     running: dict[str, Decimal] = {}
-    for container in spec.containers or ():
+    for container in containers:
         _plus(running, _every(container.resources))
     sidecars: dict[str, Decimal] = {}
     peak: dict[str, Decimal] = {}
@@ -216,7 +225,24 @@ def all_requests(spec: PodSpec) -> dict[str, Decimal]:
     return {name: amount for name, amount in running.items() if amount}
 
 
-_ZERO = Decimal(0)
+_ZERO, _ONE = Decimal(0), Decimal(1)
+_Written = tuple[tuple[tuple[str, Quantity], ...], tuple[tuple[str, Quantity], ...]]
+"""Limits and requests of a container, as they are written."""
+
+
+def _written(resources: ResourceRequirements | None) -> _Written:
+    if resources is None:
+        return (), ()
+    return tuple((resources.limits or {}).items()), tuple((resources.requests or {}).items())
+
+
+@lru_cache(maxsize=16384)
+def _plain_requests(containers: tuple[_Written, ...]) -> Mapping[str, Decimal]:
+    """The sum over containers without init containers, overhead and resources at the level of the pod."""
+    running: dict[str, Decimal] = {}
+    for limits, requests in containers:
+        _plus(running, {**_amounts(dict(limits)), **_amounts(dict(requests))})
+    return {name: amount for name, amount in running.items() if amount}
 
 
 def _every(resources: ResourceRequirements | None) -> dict[str, Decimal]:
@@ -239,8 +265,9 @@ def left(allocatable: Mapping[str, Quantity] | None, pods: Iterable[PodSpec | No
     negative where a device has failed since."""
     rest = _amounts(allocatable)
     for spec in pods:
-        taken = all_requests(spec) if spec is not None else {}
-        for name, amount in (*taken.items(), ("pods", Decimal(1))):
+        for name, amount in all_requests(spec).items() if spec is not None else ():
             if name in rest:
                 rest[name] -= amount
+        if "pods" in rest:
+            rest["pods"] -= _ONE
     return rest

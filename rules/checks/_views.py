@@ -1,0 +1,249 @@
+"""All GPU nodes as one pod sees them, judged once per kind of node.
+
+Big clusters have thousands of nodes and hundreds of pods that wait, but few kinds of either: nodes with the same
+taints, the same GPUs left, the same values of the labels that a selector asks for. A :class:`View` says of all GPU
+nodes what :func:`~rules.checks._scheduling.fit` says of one, and works it out per kind: taints once per set of
+tolerations, GPUs once per request, selectors once per selector, and the other resources by a search in the sorted
+amounts that nodes have left, so that only nodes which lack something are looked at one by one.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from functools import cached_property
+
+import msgspec
+
+from rules.checks._scheduling import Fit, Obstacle, at_the_door, beside_gpus, in_stock, selects, without_holders
+from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.facts.objects import PodSpec
+
+_NONE = Decimal(0)
+_Keys = tuple[str, ...]
+_Door = tuple[frozenset[Obstacle], _Keys, _Keys]
+_Verdict = tuple[frozenset[Obstacle], _Keys, _Keys, _Keys]
+
+
+class Alike(msgspec.Struct, frozen=True):
+    """GPU nodes that are alike to a pod; the attributes are those of :class:`~rules.checks._scheduling.Fit`.
+
+    Attributes:
+        places: positions of the nodes in :attr:`~rules.facts.cluster.ClusterFacts.gpu_nodes`, ascending.
+    """
+
+    obstacles: frozenset[Obstacle]
+    tolerable: tuple[str, ...]
+    sick: tuple[str, ...]
+    lacking: tuple[str, ...]
+    places: tuple[int, ...]
+
+
+class View:
+    """GPU nodes, or some of them, as a pod sees them. Empty where there is none.
+
+    Args:
+        everything: all GPU nodes of the cluster.
+        groups: those that are in the view.
+    """
+
+    def __init__(self, everything: tuple[NodeFacts, ...] = (), groups: Iterable[Alike] = ()) -> None:
+        self._everything = everything
+        self.groups = tuple(groups)
+
+    def __len__(self) -> int:
+        return sum(len(group.places) for group in self.groups)
+
+    def __iter__(self) -> Iterator[Fit]:
+        """One by one, in the order of the cluster."""
+        found = [
+            (place, Fit(self._everything[place], group.obstacles, group.tolerable, group.sick, group.lacking))
+            for group in self.groups
+            for place in group.places
+        ]
+        found.sort(key=lambda item: item[0])
+        return (item for _, item in found)
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """Positions of its nodes in ``gpu_nodes``: equal for two views of the same nodes."""
+        if len(self.groups) == 1:
+            return self.groups[0].places
+        return tuple(sorted(place for group in self.groups for place in group.places))
+
+    @cached_property
+    def nodes(self) -> tuple[NodeFacts, ...]:
+        """Its nodes, in the order of the cluster."""
+        return tuple(self._everything[place] for place in self.places)
+
+    def where(self, keep: Callable[[Alike], object]) -> "View":
+        """The nodes for whose kind ``keep`` is true."""
+        return View(self._everything, (group for group in self.groups if keep(group)))
+
+    @cached_property
+    def kinds(self) -> frozenset[Obstacle]:
+        """All obstacles of its nodes."""
+        return frozenset(kind for group in self.groups for kind in group.obstacles)
+
+    @cached_property
+    def admitted(self) -> "View":
+        """Nodes that the pod's selector admits."""
+        return self.where(lambda group: Obstacle.SELECTOR not in group.obstacles)
+
+    @cached_property
+    def full(self) -> "View":
+        """Nodes on which nothing but GPUs that others hold is in the way."""
+        return self.where(lambda group: group.obstacles == {Obstacle.IN_USE})
+
+    @cached_property
+    def nearest(self) -> "View":
+        """Nodes with the fewest obstacles."""
+        fewest = min((len(group.obstacles) for group in self.groups), default=0)
+        return self.where(lambda group: len(group.obstacles) == fewest)
+
+    @property
+    def has_free(self) -> bool:
+        """Whether nothing is in the way on some node."""
+        return any(not group.obstacles for group in self.groups)
+
+
+def view_of(facts: ClusterFacts, pod: PodFacts) -> View:
+    """All GPU nodes as the pod sees them."""
+    return facts.remember("kinds of GPU nodes", lambda: _Kinds(facts)).seen_by(pod)
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """Nodes that differ for the pod in nothing but what is left on them besides GPUs."""
+
+    obstacles: frozenset[Obstacle]
+    tolerable: tuple[str, ...]
+    sick: tuple[str, ...]
+    places: tuple[int, ...]
+
+
+class _Kinds:
+    """GPU nodes sorted into kinds, and what was judged of them so far."""
+
+    def __init__(self, facts: ClusterFacts) -> None:
+        self._facts = facts
+        self._nodes = facts.gpu_nodes
+        doors: dict[object, int] = {}
+        stocks: dict[object, int] = {}
+        shapes: dict[tuple[int, int], list[int]] = {}
+        self._doors: list[NodeFacts] = []
+        self._stocks: list[NodeFacts] = []
+        for place, node in enumerate(self._nodes):
+            taints = (node.node.spec.taints if node.node.spec else None) or ()
+            hard = tuple((taint.key, taint.value, taint.effect) for taint in taints)
+            door = _number((node.ready is True, node.unschedulable, hard), doors, node, self._doors)
+            stock = _number((node.resources, node.vendor), stocks, node, self._stocks)
+            shapes.setdefault((door, stock), []).append(place)
+        self._shapes = shapes
+        self._admitted: dict[bytes, list[tuple[int, int, bool, tuple[int, ...]]]] = {}
+        self._parts: dict[tuple[bytes, bytes, tuple[tuple[str, int], ...]], list[_Part]] = {}
+
+    def seen_by(self, pod: PodFacts) -> View:
+        wanted = beside_gpus(pod)
+        short = self._left.lacking(wanted)
+        groups: dict[_Verdict, list[tuple[int, ...]]] = {}
+        for part in self._parts_of(pod):
+            few = short.keys() & part.places if short else ()
+            whole = tuple(place for place in part.places if place not in few) if few else part.places
+            if whole:
+                groups.setdefault((part.obstacles, part.tolerable, part.sick, ()), []).append(whole)
+            if not few:
+                continue
+            # Who lets go of a GPU lets go of its CPU and memory too: only what lacks even then is one more obstacle.
+            still = self._freed.lacking(wanted) if Obstacle.IN_USE in part.obstacles else short
+            for place in sorted(few):
+                lacking = still.get(place, ())
+                obstacles = part.obstacles | {Obstacle.OTHER_RESOURCE} if lacking else part.obstacles
+                groups.setdefault((obstacles, part.tolerable, part.sick, lacking), []).append((place,))
+        return View(self._nodes, (Alike(*verdict, places=_merged(places)) for verdict, places in groups.items()))
+
+    def _parts_of(self, pod: PodFacts) -> list[_Part]:
+        spec = pod.pod.spec
+        tolerations = msgspec.json.encode(spec.tolerations if spec else None)
+        selector = msgspec.json.encode([spec.nodeSelector, spec.affinity] if spec else None, order="deterministic")
+        key = (tolerations, selector, tuple(pod.gpu_requests.items()))
+        found = self._parts.get(key)
+        if found is None:
+            found = self._parts[key] = self._judged(pod, self._selected(selector, spec))
+        return found
+
+    def _judged(self, pod: PodFacts, shapes: list[tuple[int, int, bool, tuple[int, ...]]]) -> list[_Part]:
+        doors = [at_the_door(pod, node) for node in self._doors]
+        stocks = [in_stock(pod, node) for node in self._stocks]
+        parts: dict[_Door, list[tuple[int, ...]]] = {}
+        for door, stock, admitted, places in shapes:
+            obstacles, tolerable, sick = doors[door]
+            every = obstacles | stocks[stock]
+            every = every if admitted else every | {Obstacle.SELECTOR}
+            parts.setdefault((every, tolerable, sick), []).append(places)
+        return [_Part(*verdict, places=_merged(places)) for verdict, places in parts.items()]
+
+    def _selected(self, key: bytes, spec: PodSpec | None) -> list[tuple[int, int, bool, tuple[int, ...]]]:
+        """Kinds of nodes, split by whether the selector admits them."""
+        found = self._admitted.get(key)
+        if found is None:
+            found = self._admitted[key] = []
+            for (door, stock), places in self._shapes.items():
+                inside = {
+                    place for place in places if selects(spec, self._nodes[place].name, self._nodes[place].labels)
+                }
+                for admitted, part in (
+                    (True, tuple(place for place in places if place in inside)),
+                    (False, tuple(place for place in places if place not in inside)),
+                ):
+                    if part:
+                        found.append((door, stock, admitted, part))
+        return found
+
+    @cached_property
+    def _left(self) -> "_Amounts":
+        return _Amounts(self._facts.left_on(node) for node in self._nodes)
+
+    @cached_property
+    def _freed(self) -> "_Amounts":
+        return _Amounts(without_holders(node, self._facts.left_on(node)) for node in self._nodes)
+
+
+class _Amounts:
+    """What nodes have of each resource, sorted."""
+
+    def __init__(self, rests: Iterable[Mapping[str, Decimal]]) -> None:
+        columns: dict[str, list[tuple[Decimal, int]]] = {}
+        for place, rest in enumerate(rests):
+            for name, amount in rest.items():
+                columns.setdefault(name, []).append((max(amount, _NONE), place))
+        self._places: dict[str, list[int]] = {}
+        self._amounts: dict[str, list[Decimal]] = {}
+        for name, column in columns.items():
+            column.sort()
+            self._amounts[name] = [amount for amount, _ in column]
+            self._places[name] = [place for _, place in column]
+        self._last: tuple[Mapping[str, Decimal], Mapping[int, tuple[str, ...]]] | None = None
+
+    def lacking(self, wanted: Mapping[str, Decimal]) -> Mapping[int, tuple[str, ...]]:
+        """Places of nodes that list a resource and have too little of it, with the names of what they lack."""
+        if self._last is not None and self._last[0] is wanted:
+            return self._last[1]
+        short: dict[int, tuple[str, ...]] = {}
+        for name, amount in wanted.items():
+            column = self._amounts.get(name)
+            if column:
+                for place in self._places[name][: bisect_left(column, amount)]:
+                    short[place] = (*short.get(place, ()), name)
+        self._last = (wanted, short)
+        return short
+
+
+def _number(key: object, known: dict[object, int], node: NodeFacts, kinds: list[NodeFacts]) -> int:
+    found = known.get(key)
+    if found is None:
+        found = known[key] = len(kinds)
+        kinds.append(node)
+    return found
+
+
+def _merged(places: list[tuple[int, ...]]) -> tuple[int, ...]:
+    return places[0] if len(places) == 1 else tuple(sorted(place for part in places for place in part))
