@@ -2,12 +2,7 @@
 
 Choices that are made here:
 
-- **Consistency.** No ``resourceVersion`` is sent, so the first page is the newest state and the following pages are of
-  the same revision. ``resourceVersion=0`` would be cheaper for the server, but ignores ``limit`` and may be old: a node
-  could look idle because its new pod is not there yet.
-- **A list that expires while it is read (410)** is read again from the start, once. The token for an "inconsistent
-  rest" that comes with the 410 is not used: a pod that is replaced meanwhile can be missing from such a list under its
-  old and its new name, and its node would look idle. Expiring twice makes the kind unreadable.
+- **Lists** are consistent, see :mod:`service.clusters.listing`.
 - **Absent APIs** are found by discovery (``/apis``), because a reader without rights gets 403 for a group that does not
   exist. Only where discovery itself is refused are they asked for blindly.
 - **A kind that cannot be read is unknown**, and the others go on; only without nodes is there nothing to say.
@@ -21,6 +16,7 @@ from rules.findings import Unreadable
 from service.clusters.config import ClusterSettings
 from service.clusters.discovery import best_version, not_an_api_server, served_versions, server_version
 from service.clusters.kinds import KINDS, KindSpec
+from service.clusters.listing import list_all
 from service.clusters.model import Collected
 from service.clusters.refusals import Refused
 from service.clusters.transport import Transport
@@ -108,7 +104,10 @@ class _Collection:
     async def _read(self, spec: KindSpec, version: str) -> None:
         async with self._seats:
             try:
-                self._objects[spec.kind] = await self._list_consistently(spec, version)
+                listed = await list_all(
+                    self._transport, self._decode, spec, spec.path(version), page_size=self._settings.page_size
+                )
+                self._objects[spec.kind] = listed.items
             except Refused as refused:
                 self._refused(spec, refused)
             except PageInvalid as error:
@@ -119,30 +118,6 @@ class _Collection:
                 raise
             except ClusterTrouble as trouble:
                 self._failed(spec, trouble)
-
-    async def _list_consistently(self, spec: KindSpec, version: str) -> Sequence[Any]:
-        try:
-            return await self._list(spec, version)
-        except Refused as refused:
-            if refused.status != 410:
-                raise
-        return await self._list(spec, version)
-
-    async def _list(self, spec: KindSpec, version: str) -> Sequence[Any]:
-        selected = [("fieldSelector", spec.selector)] if spec.selector else []
-        items: list[Any] = []
-        token = ""
-        while True:
-            query = [("limit", str(self._settings.page_size)), *selected, *([("continue", token)] if token else [])]
-            page = self._decode(spec, await self._transport.get(spec.path(version), query))
-            items.extend(page.items)
-            if not page.continue_token:
-                return items
-            if page.continue_token == token:
-                raise PageInvalid("the server gives the same page again and again")
-            if spec.max_objects is not None and len(items) >= spec.max_objects:
-                raise PageInvalid(f"there are more than {spec.max_objects}, and reading stopped there")
-            token = page.continue_token
 
     def _refused(self, spec: KindSpec, refused: Refused) -> None:
         match refused.status:
