@@ -20,6 +20,7 @@ An exemption needs a reason and an end. One that has ended, or lacks one of thes
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -138,8 +139,21 @@ class Exemptions:
         labels = (metadata.labels if metadata else None) or {}
         return all(labels.get(key) == value for key, value in item.labels.items())
 
+    @cached_property
+    def _none_annotated(self) -> bool:
+        """Whether no object that was read carries the annotation."""
+        facts = self._facts
+        written = (
+            (node.node.metadata.annotations for node in facts.nodes),
+            (item.metadata.annotations for items in facts.others.values() for item in items),
+            [pod.pod.metadata.annotations for pod in facts.pods],
+        )
+        return not any(marks and EXEMPT in marks for every in written for marks in every)
+
     def _by_annotation(self, rule: str, about: Iterable[ObjectRef]) -> list[Grant]:
         """One grant per object, where each has one; working ones go before others."""
+        if self._none_annotated:
+            return []
         chosen: list[Grant] = []
         for ref in about:
             grants = [grant for grant in self._grants(ref) if matching(grant.rules, [rule])]
@@ -189,6 +203,8 @@ class Exemptions:
 
     def _all_annotations(self) -> Iterator[Grant]:
         """Of all objects that were read; what a workload's pods repeat is said once."""
+        if self._none_annotated:
+            return
         refs = [node.ref for node in self._facts.nodes if EXEMPT in (node.node.metadata.annotations or ())]
         repeated: set[object] = set()
         for key, items in self._facts.others.items():

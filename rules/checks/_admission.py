@@ -8,7 +8,7 @@ REJECTED = "UnexpectedAdmissionError"
 def rejected_by_node(facts: ClusterFacts) -> dict[str, list[PodFacts]]:
     """GPU pods that failed with ``UnexpectedAdmissionError``, by the node that rejected them."""
     found: dict[str, list[PodFacts]] = {}
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         status = pod.pod.status
         rejected = pod.phase == "Failed" and status is not None and status.reason == REJECTED
         if rejected and pod.node_name and (pod.gpu_requests or pod.other_gpu_claim):

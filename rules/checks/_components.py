@@ -140,7 +140,16 @@ def owner_name(pod: PodFacts) -> str:
 
 def pods_of(node: NodeFacts, layer: Layer) -> list[PodFacts]:
     """Pods of ``layer`` on the node."""
-    return [pod for pod in node.pods if _pod_layer(pod) == layer]
+    return node.remember("layers", lambda: _by_layer(node)).get(layer, [])
+
+
+def _by_layer(node: NodeFacts) -> dict[Layer, list[PodFacts]]:
+    found: dict[Layer, list[PodFacts]] = {}
+    for pod in node.pods:
+        layer = _pod_layer(pod)
+        if layer is not None:
+            found.setdefault(layer, []).append(pod)
+    return found
 
 
 def _pod_layer(pod: PodFacts) -> Layer | None:
@@ -158,14 +167,18 @@ def waits_for(node: NodeFacts) -> tuple[PodFacts, Layer] | None:
 
     Its init containers run in the order of the layers, so the first one that is not finished names the lowest layer.
     """
-    for pod in node.pods:
-        if not _VALIDATOR.search(owner_name(pod)) or pod.pod.status is None:
+    for pod in node.remember("validators", lambda: _validators(node)):
+        if pod.pod.status is None:
             continue
         for status in pod.pod.status.initContainerStatuses or []:
             ended = status.state.terminated if status.state else None
             if status.name in _VALIDATES and not (ended and ended.exitCode == 0):
                 return pod, _VALIDATES[status.name]
     return None
+
+
+def _validators(node: NodeFacts) -> list[PodFacts]:
+    return [pod for pod in node.pods if _VALIDATOR.search(owner_name(pod))]
 
 
 def trouble(pod: PodFacts) -> Trouble | None:
@@ -191,6 +204,11 @@ def _looping(status: ContainerStatus) -> str | None:
         if state and state.terminated and state.terminated.exitCode:
             return state.terminated.reason or "Error"
     return None
+
+
+def speaking(node: NodeFacts) -> list[PodFacts]:
+    """Pods on the node of which there are words: see :func:`said_by`."""
+    return node.remember("speaking", lambda: [pod for pod in node.pods if any(said_by(pod))])
 
 
 def said_by(pod: PodFacts) -> Iterator[str]:

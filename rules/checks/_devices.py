@@ -68,7 +68,13 @@ def whole_gpus(facts: ClusterFacts, pod: PodFacts) -> int:
 
 def _whole(facts: ClusterFacts, pod: PodFacts, resource: str) -> bool:
     node = facts.node(pod.node_name or "")
-    nodes = [node] if node else [item for item in facts.gpu_nodes if _offers(item, resource)]
+    if node:
+        return node.sharing.mode not in _NOT_WHOLE
+    return facts.remember(f"whether {resource} is a whole GPU", lambda: _whole_somewhere(facts, resource))
+
+
+def _whole_somewhere(facts: ClusterFacts, resource: str) -> bool:
+    nodes = [item for item in facts.gpu_nodes if _offers(item, resource)]
     return not nodes or any(item.sharing.mode not in _NOT_WHOLE for item in nodes)
 
 

@@ -5,7 +5,7 @@ ROCm/device-metrics-exporter, Kubernetes manifests of their charts; read in the 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rules.facts.cluster import ClusterFacts, PodFacts
@@ -37,11 +37,13 @@ def splits_shared(template: Mapping[str, Any]) -> bool:
     return False
 
 
-def exports_gpus(pod: PodFacts) -> bool:
-    """Whether a pod is an exporter of GPU metrics."""
-    spec = pod.pod.spec
-    images = [item.image or "" for item in (spec.containers if spec else None) or []]
-    return any(_ANY.search(text) for text in (owner_name(pod), *images))
+def exports_gpus(pods: Iterable[PodFacts]) -> bool:
+    """Whether one of the pods is an exporter of GPU metrics."""
+    texts: set[str | None] = set()
+    for pod in pods:
+        texts.add(owner_name(pod))
+        texts.update([item.image for item in (pod.pod.spec.containers if pod.pod.spec else None) or ()])
+    return any(text and _ANY.search(text) for text in texts)
 
 
 def scrapes_gpus(item: OtherObject) -> bool:

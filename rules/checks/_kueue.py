@@ -71,17 +71,20 @@ def pods_of_workload(facts: ClusterFacts, item: OtherObject) -> list[PodFacts]:
     if owner is None:
         return []
     members = [pod for group in facts.workload_groups if group.ref == owner for pod in group.pods]
-    direct = [
-        pod
-        for pod in facts.pods
-        if not pod.terminal
-        and pod.ref.namespace == owner.namespace
-        and (
-            pod.ref == owner
-            or (pod.controller and (pod.controller.kind, pod.controller.name) == (owner.kind, owner.name))
-        )
-    ]
+    direct = facts.remember("unfinished pods by controller", lambda: _by_controller(facts)).get(owner, [])
+    itself = facts.pod(owner.namespace, owner.name) if owner.kind == "Pod" else None
+    if itself is not None and not itself.terminal:
+        direct = [itself, *direct]
     return list({pod.ref: pod for pod in (*members, *direct)}.values())
+
+
+def _by_controller(facts: ClusterFacts) -> dict[ObjectRef, list[PodFacts]]:
+    found: dict[tuple[str, str, str], list[PodFacts]] = {}
+    for pod in facts.pods:
+        if pod.controller is not None and not pod.terminal:
+            mark = (pod.controller.kind, pod.ref.namespace, pod.controller.name)
+            found.setdefault(mark, []).append(pod)
+    return {ObjectRef(*mark): pods for mark, pods in found.items()}
 
 
 class Quota(NamedTuple):

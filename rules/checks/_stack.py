@@ -30,6 +30,7 @@ from ._components import (
     said_by,
     selector_labels,
     selects_node,
+    speaking,
     stuck,
     trouble,
     waits_for,
@@ -229,7 +230,7 @@ def _said(node: NodeFacts) -> Diagnosis | None:
     """What the GPU software says before it ends: user libraries that differ from the module, or no library at all."""
     plugins = pods_of(node, Layer.PLUGIN)
     for pattern, fault in ((LIBRARY_MISMATCH, Fault.MISMATCH), (NO_NVML, Fault.NO_DRIVER)):
-        pods = [pod for pod in (plugins if fault == Fault.NO_DRIVER else node.pods) if saying(pod, pattern)]
+        pods = [pod for pod in (plugins if fault == Fault.NO_DRIVER else speaking(node)) if saying(pod, pattern)]
         if pods:
             first = next((pod for pod in pods if pod in plugins), pods[0])
             ordered = (first, *(pod for pod in pods if pod is not first))

@@ -40,7 +40,7 @@ def templates(facts: ClusterFacts) -> Iterator[Template]:
     """Templates of all workloads that are not finished, sorted by kind and name."""
     pods: dict[ObjectRef, list[PodFacts]] = {}
     tops: dict[ObjectRef, list[PodFacts]] = {}
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         if pod.terminal or pod.is_daemon or not pod.gpu_requests:
             continue
         chain = list(owners(facts, pod)) or [pod.ref]

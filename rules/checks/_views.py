@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain
 
 import msgspec
 
@@ -68,7 +69,7 @@ class View:
         """Positions of its nodes in ``gpu_nodes``: equal for two views of the same nodes."""
         if len(self.groups) == 1:
             return self.groups[0].places
-        return tuple(sorted(place for group in self.groups for place in group.places))
+        return tuple(sorted(chain.from_iterable(group.places for group in self.groups)))
 
     @cached_property
     def nodes(self) -> tuple[NodeFacts, ...]:
@@ -108,16 +109,17 @@ class View:
 
 def view_of(facts: ClusterFacts, pod: PodFacts) -> View:
     """All GPU nodes as the pod sees them."""
-    return facts.remember("kinds of GPU nodes", lambda: _Kinds(facts)).seen_by(pod)
+    return _kinds(facts).seen_by(pod)
 
 
-class _Part(msgspec.Struct, frozen=True):
-    """Nodes that differ for the pod in nothing but what is left on them besides GPUs."""
+def view_of_gpus(facts: ClusterFacts, pod: PodFacts) -> View:
+    """All GPU nodes as the pod sees them, but for what is left on them besides GPUs. One and the same view for all pods
+    with the same requests, selectors and tolerations."""
+    return _kinds(facts).of_gpus(pod)
 
-    obstacles: frozenset[Obstacle]
-    tolerable: tuple[str, ...]
-    sick: tuple[str, ...]
-    places: tuple[int, ...]
+
+def _kinds(facts: ClusterFacts) -> "_Kinds":
+    return facts.remember("kinds of GPU nodes", lambda: _Kinds(facts))
 
 
 class _Kinds:
@@ -138,64 +140,69 @@ class _Kinds:
             stock = _number((node.resources, node.vendor), stocks, node, self._stocks)
             shapes.setdefault((door, stock), []).append(place)
         self._shapes = shapes
-        self._admitted: dict[bytes, list[tuple[int, int, bool, tuple[int, ...]]]] = {}
-        self._parts: dict[tuple[bytes, bytes, tuple[tuple[str, int], ...]], list[_Part]] = {}
+        self._admitted: dict[bytes, list[tuple[int, int, bool, list[int]]]] = {}
+        self._views: dict[tuple[View, tuple[tuple[str, Decimal], ...]], View] = {}
+        self._seen: dict[tuple[bytes, bytes, tuple[tuple[str, int], ...]], View] = {}
 
     def seen_by(self, pod: PodFacts) -> View:
-        wanted = beside_gpus(pod)
+        gpus, wanted = self.of_gpus(pod), beside_gpus(pod)
+        asked = (gpus, tuple(wanted.items()))
+        if asked not in self._views:
+            self._views[asked] = self._with_rest(gpus, wanted)
+        return self._views[asked]
+
+    def _with_rest(self, gpus: View, wanted: Mapping[str, Decimal]) -> View:
         short = self._left.lacking(wanted)
-        groups: dict[_Verdict, list[tuple[int, ...]]] = {}
-        for part in self._parts_of(pod):
-            few = short.keys() & part.places if short else ()
-            whole = tuple(place for place in part.places if place not in few) if few else part.places
-            if whole:
-                groups.setdefault((part.obstacles, part.tolerable, part.sick, ()), []).append(whole)
-            if not few:
+        groups: dict[_Verdict, list[list[int]]] = {}
+        for part in gpus.groups:
+            door = (part.obstacles, part.tolerable, part.sick)
+            if not short or short.keys().isdisjoint(part.places):
+                groups.setdefault((*door, ()), []).append(list(part.places))
                 continue
             # Who lets go of a GPU lets go of its CPU and memory too: only what lacks even then is one more obstacle.
             still = self._freed.lacking(wanted) if Obstacle.IN_USE in part.obstacles else short
-            for place in sorted(few):
-                lacking = still.get(place, ())
+            split: dict[tuple[str, ...], list[int]] = {}
+            for place in part.places:
+                split.setdefault(still.get(place, ()) if place in short else (), []).append(place)
+            for lacking, places in split.items():
                 obstacles = part.obstacles | {Obstacle.OTHER_RESOURCE} if lacking else part.obstacles
-                groups.setdefault((obstacles, part.tolerable, part.sick, lacking), []).append((place,))
+                groups.setdefault((obstacles, part.tolerable, part.sick, lacking), []).append(places)
         return View(self._nodes, (Alike(*verdict, places=_merged(places)) for verdict, places in groups.items()))
 
-    def _parts_of(self, pod: PodFacts) -> list[_Part]:
+    def of_gpus(self, pod: PodFacts) -> View:
+        """All GPU nodes as the pod sees them, but for what is left on them besides GPUs."""
         spec = pod.pod.spec
         tolerations = msgspec.json.encode(spec.tolerations if spec else None)
         selector = msgspec.json.encode([spec.nodeSelector, spec.affinity] if spec else None, order="deterministic")
         key = (tolerations, selector, tuple(pod.gpu_requests.items()))
-        found = self._parts.get(key)
+        found = self._seen.get(key)
         if found is None:
-            found = self._parts[key] = self._judged(pod, self._selected(selector, spec))
+            found = self._seen[key] = View(self._nodes, self._judged(pod, self._selected(selector, spec)))
         return found
 
-    def _judged(self, pod: PodFacts, shapes: list[tuple[int, int, bool, tuple[int, ...]]]) -> list[_Part]:
+    def _judged(self, pod: PodFacts, shapes: list[tuple[int, int, bool, list[int]]]) -> Iterator[Alike]:
         doors = [at_the_door(pod, node) for node in self._doors]
         stocks = [in_stock(pod, node) for node in self._stocks]
-        parts: dict[_Door, list[tuple[int, ...]]] = {}
+        parts: dict[_Door, list[list[int]]] = {}
         for door, stock, admitted, places in shapes:
             obstacles, tolerable, sick = doors[door]
             every = obstacles | stocks[stock]
             every = every if admitted else every | {Obstacle.SELECTOR}
             parts.setdefault((every, tolerable, sick), []).append(places)
-        return [_Part(*verdict, places=_merged(places)) for verdict, places in parts.items()]
+        return (Alike(*door, lacking=(), places=_merged(places)) for door, places in parts.items())
 
-    def _selected(self, key: bytes, spec: PodSpec | None) -> list[tuple[int, int, bool, tuple[int, ...]]]:
+    def _selected(self, key: bytes, spec: PodSpec | None) -> list[tuple[int, int, bool, list[int]]]:
         """Kinds of nodes, split by whether the selector admits them."""
         found = self._admitted.get(key)
         if found is None:
+            free = spec is None or not (spec.nodeSelector or spec.affinity)
             found = self._admitted[key] = []
             for (door, stock), places in self._shapes.items():
-                inside = {
-                    place for place in places if selects(spec, self._nodes[place].name, self._nodes[place].labels)
-                }
-                for admitted, part in (
-                    (True, tuple(place for place in places if place in inside)),
-                    (False, tuple(place for place in places if place not in inside)),
-                ):
-                    if part:
-                        found.append((door, stock, admitted, part))
+                halves: dict[bool, list[int]] = {}
+                for place in places:
+                    node = self._nodes[place]
+                    halves.setdefault(free or selects(spec, node.name, node.labels), []).append(place)
+                found.extend((door, stock, admitted, half) for admitted, half in halves.items())
         return found
 
     @cached_property
@@ -230,9 +237,13 @@ class _Amounts:
         short: dict[int, tuple[str, ...]] = {}
         for name, amount in wanted.items():
             column = self._amounts.get(name)
-            if column:
-                for place in self._places[name][: bisect_left(column, amount)]:
-                    short[place] = (*short.get(place, ()), name)
+            places = self._places[name][: bisect_left(column, amount)] if column else ()
+            if not short:
+                short = dict.fromkeys(places, (name,))
+                continue
+            for place in places:
+                known = short.get(place)
+                short[place] = (name,) if known is None else (*known, name)
         self._last = (wanted, short)
         return short
 
@@ -245,5 +256,5 @@ def _number(key: object, known: dict[object, int], node: NodeFacts, kinds: list[
     return found
 
 
-def _merged(places: list[tuple[int, ...]]) -> tuple[int, ...]:
-    return places[0] if len(places) == 1 else tuple(sorted(place for part in places for place in part))
+def _merged(places: list[list[int]]) -> tuple[int, ...]:
+    return tuple(places[0]) if len(places) == 1 else tuple(sorted(chain.from_iterable(places)))

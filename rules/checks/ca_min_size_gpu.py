@@ -22,16 +22,22 @@ from collections.abc import Iterator
 from rules.checks._kit import found, names, of
 from rules.checks._nodes import idle, refs
 from rules.engine import Rule
-from rules.facts.cluster import ClusterFacts
+from rules.facts.autoscaler import NodeGroup
+from rules.facts.cluster import ClusterFacts, NodeFacts
 from rules.findings import Finding, ObjectRef, Severity
 from rules.policy import Policy
 
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per group."""
+    members: dict[NodeGroup, list[NodeFacts]] = {}
+    for node in facts.gpu_nodes:
+        own = facts.scaling.group(node)
+        if own is not None:
+            members.setdefault(own, []).append(node)
     for group in facts.autoscaler_groups or ():
         yield group.source
-        nodes = [node for node in facts.gpu_nodes if facts.scaling.group(node) == group]
+        nodes = members.get(group, [])
         if not group.minimum or not nodes or (group.target or 0) > group.minimum:
             continue
         if not all(idle(facts, node, policy) for node in nodes):

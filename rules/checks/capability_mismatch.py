@@ -19,7 +19,8 @@ Seeds: S18, S25
 from collections.abc import Iterator
 
 from rules.checks._kit import found, names, note, of, owner_of
-from rules.checks._scheduling import Obstacle, fit
+from rules.checks._scheduling import Obstacle
+from rules.checks._views import View, view_of_gpus
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.findings import Finding, Note, ObjectRef, Severity
@@ -30,14 +31,14 @@ _PASSING = frozenset({Obstacle.IN_USE, Obstacle.CORDONED, Obstacle.UNHEALTHY})
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per GPU resource."""
-    models: dict[str, dict[str, list[NodeFacts]]] = {}
-    for node in facts.gpu_nodes:
+    models: dict[str, dict[str, list[int]]] = {}
+    for place, node in enumerate(facts.gpu_nodes):
         for item in node.resources:
             if item.origin == "kubelet" and item.allocatable and item.form == "device" and node.product and node.ready:
-                models.setdefault(item.name, {}).setdefault(node.product, []).append(node)
+                models.setdefault(item.name, {}).setdefault(node.product, []).append(place)
     for resource, every in sorted(models.items()):
-        by_model = {model: _kinds(nodes, resource) for model, nodes in every.items()}
-        yield next(iter(by_model.values()))[0].ref
+        by_model = {model: _kinds(facts, places, resource) for model, places in every.items()}
+        yield facts.gpu_nodes[next(iter(by_model.values()))[0]].ref
         reach = _reach(facts, resource, by_model) if len(by_model) > 1 else {}
         free_to_land = [pod for pod, landed in reach.items() if len(landed) > 1]
         if not free_to_land:
@@ -50,7 +51,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             notes=_where(facts, [pod for pod in pods if pod]),
             resource=resource,
             models=of(sorted(by_model)),
-            selector=_selector(by_model[min(by_model)][0]),
+            selector=_selector(facts.gpu_nodes[by_model[min(by_model)][0]]),
             pods=of(names(free_to_land)),
         )
 
@@ -71,31 +72,34 @@ def _selector(node: NodeFacts) -> str:
     return f"{key}: {node.labels.get(key, node.name)}"
 
 
-def _kinds(nodes: list[NodeFacts], resource: str) -> list[NodeFacts]:
+def _kinds(facts: ClusterFacts, places: list[int], resource: str) -> list[int]:
     """One node of each kind: a pod that only its hostname would lead elsewhere is bound to one node anyway."""
-    kinds: dict[tuple[object, ...], NodeFacts] = {}
-    for node in nodes:
+    kinds: dict[tuple[object, ...], int] = {}
+    for place in places:
+        node = facts.gpu_nodes[place]
         taints = (node.node.spec.taints if node.node.spec else None) or []
         offered = next((item.capacity for item in node.resources if item.name == resource), None)
         hard = tuple(sorted((taint.key, taint.value or "", taint.effect) for taint in taints))
-        kinds.setdefault((node.pool, node.instance_type, node.zone, node.spot, offered, hard), node)
+        kinds.setdefault((node.pool, node.instance_type, node.zone, node.spot, offered, hard), place)
     return list(kinds.values())
 
 
-def _reach(facts: ClusterFacts, resource: str, by_model: dict[str, list[NodeFacts]]) -> dict[ObjectRef, set[str]]:
+def _reach(facts: ClusterFacts, resource: str, by_model: dict[str, list[int]]) -> dict[ObjectRef, set[str]]:
     """Models that each pod may land on."""
+    model_at = {place: model for model, places in by_model.items() for place in places}
     seen: dict[tuple[object, ...], set[str]] = {}
+    landing: dict[View, set[str]] = {}
     reach = {}
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         if resource not in pod.gpu_requests or pod.terminal or pod.is_daemon:
             continue
         template = (owner_of(pod), *sorted(pod.gpu_requests.items()))
         if template not in seen:
-            seen[template] = {
-                model
-                for model, nodes in by_model.items()
-                if any(fit(pod, node).obstacles <= _PASSING for node in nodes)
-            }
+            view = view_of_gpus(facts, pod)
+            if view not in landing:
+                able = view.where(lambda group: group.obstacles <= _PASSING)
+                landing[view] = {model_at[place] for place in able.places if place in model_at}
+            seen[template] = landing[view]
         reach[pod.ref] = seen[template]
     return reach
 

@@ -34,7 +34,7 @@ _DEPLOYED = ("nvidia.com/gpu.deploy.dcgm-exporter", "nvidia.com/gpu.deploy.dcgm-
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield at most one finding about the cluster."""
     usable = [node for node in facts.gpu_nodes if node.ready and any(item.allocatable for item in node.resources)]
-    if not usable or facts.components.has("gpu-metrics") is not False or any(map(exports_gpus, facts.pods)):
+    if not usable or facts.components.has("gpu-metrics") is not False or exports_gpus(facts.pods):
         return
     if any(node.labels.get(label) == "true" for node in usable for label in _DEPLOYED):
         return

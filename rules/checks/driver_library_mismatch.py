@@ -22,7 +22,7 @@ Seeds: S2, S4
 
 from collections.abc import Iterator
 
-from rules.checks._components import Layer, pods_of, trouble
+from rules.checks._components import Layer, pods_of, speaking, trouble
 from rules.checks._kit import cost_note, cost_of, found, names, note, of, seconds, short
 from rules.checks._stack import LIBRARY_MISMATCH, saying, silent_for
 from rules.engine import Rule
@@ -35,7 +35,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per node on which a pod says so."""
     for node in facts.nodes:
         yield node.ref
-        pods = [pod for pod in node.pods if saying(pod, LIBRARY_MISMATCH) and (trouble(pod) or not _runs(pod))]
+        pods = [pod for pod in speaking(node) if saying(pod, LIBRARY_MISMATCH) and (trouble(pod) or not _runs(pod))]
         if not pods:
             continue
         plugins = pods_of(node, Layer.PLUGIN)

@@ -36,7 +36,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             continue
         pods = [
             pod
-            for pod in facts.pods
+            for pod in facts.gpu_pods
             if pod.controller and pod.controller.kind == "DaemonSet" and pod.holds_gpu
             if (pod.ref.namespace, pod.controller.name) == (ref.namespace, ref.name)
         ]

@@ -20,6 +20,7 @@ Seeds: S2
 import re
 from collections.abc import Iterator
 
+from rules.checks._components import speaking
 from rules.checks._kit import age, cost_note, cost_of, found, holders, names, note, of
 from rules.checks._stack import saying
 from rules.engine import Rule
@@ -60,7 +61,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
 
 
 def _evidence(facts: ClusterFacts, node: NodeFacts) -> tuple[list[ObjectRef], str | None]:
-    texts = {pod.ref: text for pod in node.pods if (text := saying(pod, _LOST))}
+    texts = {pod.ref: text for pod in speaking(node) if (text := saying(pod, _LOST))}
     for ref in (node.ref, *(pod.ref for pod in node.pods)):
         for event in facts.events_of(ref):
             old = age(facts, event_time(event))

@@ -22,7 +22,7 @@ Seeds: S2, S4
 import re
 from collections.abc import Iterator
 
-from rules.checks._components import Layer, maker_of_pod, pods_of
+from rules.checks._components import Layer, maker_of_pod, pods_of, speaking
 from rules.checks._kit import cost_note, cost_of, found, names, note, of
 from rules.checks._scheduling import selects, untolerated, vendor_of
 from rules.checks._stack import Fault, diagnose, offers_none, saying
@@ -56,9 +56,12 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
 
 def _lost(node: NodeFacts) -> list[PodFacts]:
     """Pods of teams that miss the driver of another maker than the node's."""
+    heard = speaking(node)
+    if not heard:
+        return []
     software = {pod.ref for layer in Layer for pod in pods_of(node, layer)}
     patterns = [pattern for maker, pattern in _MISSES.items() if maker != node.vendor]
-    return [pod for pod in node.pods if pod.ref not in software and any(saying(pod, pattern) for pattern in patterns)]
+    return [pod for pod in heard if pod.ref not in software and any(saying(pod, pattern) for pattern in patterns)]
 
 
 def _finding(

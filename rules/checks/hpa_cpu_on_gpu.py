@@ -41,7 +41,7 @@ _HOST = frozenset({"cpu", "memory"})
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per autoscaler."""
-    owned = by_workload(facts, (pod for pod in facts.pods if not pod.terminal and pod.gpu_requests))
+    owned = by_workload(facts, (pod for pod in facts.gpu_pods if not pod.terminal and pod.gpu_requests))
     for item in facts.of_kind("HorizontalPodAutoscaler"):
         yield ref_of(item)
         spec = item.spec or {}

@@ -29,12 +29,14 @@ Seeds: S23, S24
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import chain
 
 from rules.checks._karpenter import stuck_startup_taints
 from rules.checks._kit import age, cost_note, cost_of, found, gpus, holders, latest, moment, names, note, of, seconds
 from rules.checks._nodes import kept_by
-from rules.checks._scheduling import Obstacle, demands, fit
+from rules.checks._scheduling import Obstacle, demands
+from rules.checks._views import view_of
 from rules.compat import image_cuda
 from rules.engine import Root, Rule, Symptom
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
@@ -58,13 +60,48 @@ _REMEDY_BY_PROVIDER = {
 }
 
 
+class _Waits:
+    """Pods that wait for a GPU, and what keeps them off each GPU node, by the node's position.
+
+    Attributes:
+        fitting: pods that nothing keeps off.
+        only_tainted: nodes off which nothing but a taint keeps some of them.
+    """
+
+    def __init__(self, facts: ClusterFacts) -> None:
+        alike: dict[str, list[PodFacts]] = {}
+        for pod in facts.pending_gpu_pods:
+            alike.setdefault(demands(pod), []).append(pod)
+        self._refs = [pod.ref for pods in alike.values() for pod in pods]
+        self.fitting: dict[int, list[PodFacts]] = {}
+        self.only_tainted: set[int] = set()
+        self._kinds: dict[int, set[frozenset[Obstacle]]] = {}
+        for pods in alike.values():
+            for group in view_of(facts, pods[0]).groups:
+                if not group.obstacles:
+                    for place in group.places:
+                        self.fitting.setdefault(place, []).extend(pods)
+                elif group.obstacles == {Obstacle.TAINT}:
+                    self.only_tainted.update(group.places)
+                for place in group.places:
+                    self._kinds.setdefault(place, set()).add(group.obstacles)
+
+    def elsewhere(self, place: int) -> Note | None:
+        """What keeps them all off a node; None where none waits."""
+        if not self._refs:
+            return None
+        kinds = frozenset(chain.from_iterable(self._kinds.get(place, ())))
+        return note("pending_elsewhere", waiting=self._names, obstacles=sorted(map(str, kinds)))
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return names(self._refs)
+
+
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | ObjectRef]:
     """Yield one finding per idle node; a symptom where a startup taint still keeps its pods off."""
-    alike: dict[str, list[PodFacts]] = {}
-    for pod in facts.pending_gpu_pods:
-        alike.setdefault(demands(pod), []).append(pod)
     nominated = {pod.pod.status.nominatedNodeName for pod in facts.pods if pod.pod.status}
-    for node in facts.gpu_nodes:
+    for place, node in enumerate(facts.gpu_nodes):
         yield node.ref
         offered = [item for item in node.resources if item.allocatable]
         since = latest(node.since, node.last_gpu_release)
@@ -73,8 +110,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | O
             continue
         if node.since is None or idle is None or idle < policy.idle_grace_seconds or _leaving(facts, node, policy):
             continue
-        seen = {demand: fit(pods[0], node, facts.left_on(node)).obstacles for demand, pods in alike.items()}
-        fitting = [pod for demand, pods in alike.items() if not seen[demand] for pod in pods]
+        waits = facts.remember("what keeps waiting pods off GPU nodes", lambda: _Waits(facts))
+        fitting = waits.fitting.get(place, [])
         if node.name in nominated or _has_young(facts, fitting, policy):
             continue
         cost = cost_of(node.price, idle)
@@ -84,7 +121,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | O
             node.ref,
             remedy="pending" if fitting else _remedy(node),
             cost=cost,
-            notes=[*_notes(node, cost, _elsewhere(alike, seen), fitting, released), *_kept(facts, node)],
+            notes=[*_notes(node, cost, waits.elsewhere(place), fitting, released), *_kept(facts, node)],
             node=node.name,
             idle=seconds(idle, "pod status" if released else "metadata.creationTimestamp"),
             idle_since=moment(since),
@@ -97,8 +134,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | O
             pool=of(node.pool),
             cpu_pods=of(names(pod.ref for pod in _cpu_pods(node))),
         )
-        waited_for = any(set(obstacles) == {Obstacle.TAINT} for obstacles in seen.values())
-        starting = waited_for and stuck_startup_taints(facts, node)
+        starting = place in waits.only_tainted and stuck_startup_taints(facts, node)
         yield Symptom(finding, (Root(node.ref, ("karpenter-startup-taint-stuck",)),)) if starting else finding
 
 
@@ -131,13 +167,6 @@ def _kept(facts: ClusterFacts, node: NodeFacts) -> Iterator[Note]:
     blockers = [reason for reason in kept_by(facts, node) if reason not in _TOLD]
     if blockers:
         yield note("kept", blockers=blockers)
-
-
-def _elsewhere(alike: dict[str, list[PodFacts]], seen: dict[str, frozenset[Obstacle]]) -> Note | None:
-    if not alike:
-        return None
-    waiting = names(pod.ref for pods in alike.values() for pod in pods)
-    return note("pending_elsewhere", waiting=waiting, obstacles=sorted({str(kind) for kind in chain(*seen.values())}))
 
 
 def _cpu_pods(node: NodeFacts) -> list[PodFacts]:

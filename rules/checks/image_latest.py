@@ -45,7 +45,7 @@ def floats(image: str) -> bool:
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per workload, and one per DaemonSet or object of an operator."""
     floating: list[PodFacts] = []
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         yield pod.ref
         asks = pod.gpu_requests or pod.dra_devices or pod.other_gpu_claim
         if asks and not pod.terminal and not pod.is_daemon and _of_pod(pod):

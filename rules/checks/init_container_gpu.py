@@ -31,7 +31,7 @@ from rules.policy import Policy
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per owner and resource."""
     owners: dict[tuple[ObjectRef, str], list[PodFacts]] = {}
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         if pod.terminal or not pod.gpu_requests or not (pod.pod.spec and pod.pod.spec.initContainers):
             continue
         yield pod.ref

@@ -31,15 +31,14 @@ GROUP = "runai-gpu-group"
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per reservation pod."""
+    reserving = [pod for pod in facts.pods if pod.ref.namespace in NAMESPACES and not pod.terminal]
     used = {
         group
         for pod in facts.pods
-        if not pod.terminal and pod.ref.namespace not in NAMESPACES
+        if reserving and not pod.terminal and pod.ref.namespace not in NAMESPACES
         for group in _groups(pod)
     }
-    for pod in facts.pods:
-        if pod.terminal or pod.ref.namespace not in NAMESPACES:
-            continue
+    for pod in reserving:
         yield pod.ref
         groups = _groups(pod)
         held = age(facts, pod.pod.metadata.creationTimestamp)

@@ -34,7 +34,7 @@ _MIN_SCALE = ("autoscaling.knative.dev/min-scale", "autoscaling.knative.dev/minS
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per service."""
-    pods = [pod for pod in facts.pods if pod.holds_gpu]
+    pods = [pod for pod in facts.gpu_pods if pod.holds_gpu]
     by_owner = by_workload(facts, pods)
     for item in facts.of_kind("ScaledObject", "keda.sh"):
         target = (item.spec or {}).get("scaleTargetRef") or {}

@@ -84,9 +84,9 @@ def _nearest(wanted: str, offered: set[str]) -> str:
 
 
 def _misspelt(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
-    for pod in facts.pods:
+    for pod in facts.unscheduled_pods:
         waited = age(facts, pod.pod.metadata.creationTimestamp)
-        if pod.phase != "Pending" or pod.node_name or waited is None or waited < policy.pending_grace_seconds:
+        if waited is None or waited < policy.pending_grace_seconds:
             continue
         yield pod.ref
         wrong, profile = _wrong_name(pod)

@@ -46,7 +46,9 @@ _DEVICE_CLASS = "deviceclass.resource.k8s.io/"
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding for the cluster."""
-    pods = [pod for pod in facts.pods if not pod.terminal and not pod.is_daemon and pod.ref.namespace not in _SYSTEM]
+    pods = [
+        pod for pod in facts.gpu_pods if not pod.terminal and not pod.is_daemon and pod.ref.namespace not in _SYSTEM
+    ]
     using = [pod for pod in pods if pod.gpu_requests or pod.other_gpu_claim == "dra-claim"]
     namespaces = sorted({pod.ref.namespace for pod in using})
     if len(namespaces) < 2 or facts.queue_systems or any(_limits_gpus(facts)):

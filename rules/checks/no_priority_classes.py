@@ -33,7 +33,7 @@ _BATCH = frozenset({"Job", *TRAINING_KINDS})
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding for the cluster."""
-    gpu_pods = [pod for pod in facts.pods if pod.gpu_requests and not pod.terminal and not pod.is_daemon]
+    gpu_pods = [pod for pod in facts.gpu_pods if pod.gpu_requests and not pod.terminal and not pod.is_daemon]
     if any(pod.pod.spec and pod.pod.spec.priorityClassName for pod in gpu_pods):
         return
     served: list[ObjectRef] = []

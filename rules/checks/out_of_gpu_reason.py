@@ -31,7 +31,7 @@ from rules.policy import Policy
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per owner and reason."""
     refused: dict[tuple[ObjectRef, str], list[PodFacts]] = {}
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         status = pod.pod.status
         reason = (status.reason if status else None) or ""
         if pod.phase == "Failed" and reason.startswith("OutOf") and pod.gpu_requests:

@@ -38,7 +38,7 @@ _OVER = ("SUCCEEDED", "FAILED", "STOPPED")
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per RayCluster."""
     workers: dict[tuple[str, str], list[PodFacts]] = {}
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         name = (pod.pod.metadata.labels or {}).get("ray.io/cluster")
         if name and pod.holds_gpu:
             workers.setdefault((pod.ref.namespace, name), []).append(pod)

@@ -33,7 +33,7 @@ from rules.policy import Policy
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per workload."""
     unlocked: list[PodFacts] = []
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         if pod.terminal or pod.is_daemon or not (pod.gpu_requests or pod.dra_devices):
             continue
         yield pod.ref

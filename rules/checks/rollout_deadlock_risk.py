@@ -32,7 +32,7 @@ from rules.policy import Policy
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per Deployment."""
     pods_of: dict[ObjectRef, list[PodFacts]] = {}
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         owner = facts.deployment_of(pod) if pod.gpu_requests and not pod.terminal else None
         if owner is not None:
             pods_of.setdefault(owner, []).append(pod)

@@ -37,7 +37,7 @@ _VOLUME = "EmptyDir volume"
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per workload."""
     boundless: list[PodFacts] = []
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         yield pod.ref
         if not (pod.gpu_requests or pod.dra_devices) or pod.is_daemon:
             continue

@@ -47,7 +47,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per workload."""
     workers = {pod.ref for group in facts.workload_groups if group.ref.kind in _TRAINS for pod in group.pods}
     lacking: list[PodFacts] = []
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         if pod.terminal or pod.is_daemon or not (pod.gpu_requests or pod.dra_devices):
             continue
         yield pod.ref
@@ -106,15 +106,20 @@ def _notes(facts: ClusterFacts, crashed: list[PodFacts], on_disk: bool, most: in
 
 def _siblings(facts: ClusterFacts, crashed: list[PodFacts]) -> list[PodFacts]:
     """Pods beside those that crashed that run the same image on one GPU, which needs no shared memory."""
+    if not crashed:
+        return []
+    running = facts.remember("pods that run on one GPU, by image", lambda: _on_one_gpu(facts))
     images = {(pod.ref.namespace, item.image) for pod in crashed for item in gpu_containers(pod)}
-    return [
-        pod
-        for pod in facts.pods
-        if images
-        and pod.phase == "Running"
-        and any((pod.ref.namespace, item.image) in images for item in gpu_containers(pod))
-        and whole_gpus(facts, pod) == 1
-    ]
+    return list({pod.ref: pod for image in images for pod in running.get(image, ())}.values())
+
+
+def _on_one_gpu(facts: ClusterFacts) -> dict[tuple[str, str | None], list[PodFacts]]:
+    found: dict[tuple[str, str | None], list[PodFacts]] = {}
+    for pod in facts.gpu_pods:
+        if pod.phase == "Running" and whole_gpus(facts, pod) == 1:
+            for item in gpu_containers(pod):
+                found.setdefault((pod.ref.namespace, item.image), []).append(pod)
+    return found
 
 
 def _line(said: str | None) -> str | None:

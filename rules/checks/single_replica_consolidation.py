@@ -42,7 +42,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             for node in pool_nodes(facts, pool)
             if not node_do_not_disrupt(facts, node)
             for pod in node.gpu_pods
-            if pod.ref not in facts.guarded_pods and not protected_by_do_not_disrupt(facts, pod)
+            if pod.ref not in facts.budgets_by_pod and not protected_by_do_not_disrupt(facts, pod)
         ]
         for owner, members in by_workload(facts, pods).items():
             item = find(facts, owner) if owner.kind == "Deployment" else None

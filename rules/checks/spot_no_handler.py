@@ -38,7 +38,7 @@ _HANDLER = "node-termination-handler"
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per kind of node at most."""
     spot = [node for node in facts.gpu_nodes if node.spot and node.provider == "aws"]
-    if _has_handler(facts):
+    if not spot or _has_handler(facts):
         return
     alone = [node for node in spot if not any(label in node.labels for label in _HANDLED) and not karpenter_pool(node)]
     if alone and facts.knows("DaemonSet"):

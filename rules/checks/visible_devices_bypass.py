@@ -38,7 +38,7 @@ _WAYS = ("visible-devices", "device-mount")
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per workload."""
     bypassing: list[PodFacts] = []
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         yield pod.ref
         if _opens(facts, pod) and not pod.terminal and not _software(pod):
             bypassing.append(pod)

@@ -35,7 +35,7 @@ _APPLICATION = ("yunikorn.apache.org/app-id", "applicationId")
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per application."""
     late: dict[tuple[str, str], list[PodFacts]] = {}
-    for pod in facts.pods:
+    for pod in facts.gpu_pods:
         if pod.terminal or pod.node_name is None or not pod.gpu_requests or not _is_placeholder(pod):
             continue
         yield pod.ref

@@ -59,16 +59,43 @@ class Budget(msgspec.Struct, frozen=True):
 
 def budgets(items: Iterable[OtherObject], pods: Iterable[PodFacts]) -> tuple[Budget, ...]:
     """Budgets with the unfinished pods that they select."""
-    by_namespace: dict[str, list[PodFacts]] = {}
-    for pod in pods:
-        if not pod.terminal:
-            by_namespace.setdefault(pod.ref.namespace, []).append(pod)
-    return tuple(_budget(item, by_namespace.get(item.metadata.namespace or "", ())) for item in items)
+    found = tuple(items)
+    wanted = {item.metadata.namespace or "" for item in found}
+    labelled = _Labelled(pod for pod in pods if pod.ref.namespace in wanted and not pod.terminal)
+    return tuple(_budget(item, labelled) for item in found)
 
 
-def _budget(item: OtherObject, pods: Sequence[PodFacts]) -> Budget:
+class _Labelled:
+    """Pods by namespace, and by the labels that were asked for."""
+
+    def __init__(self, pods: Iterable[PodFacts]) -> None:
+        self._by_namespace: dict[str, list[PodFacts]] = {}
+        for pod in pods:
+            self._by_namespace.setdefault(pod.ref.namespace, []).append(pod)
+        self._by_label: dict[tuple[str, str], dict[str | None, list[PodFacts]]] = {}
+
+    def selected(self, namespace: str, selector: object) -> tuple[PodFacts, ...]:
+        """Pods of a namespace that a LabelSelector selects."""
+        if not isinstance(selector, Mapping):
+            return ()
+        pods: Sequence[PodFacts] = self._by_namespace.get(namespace, ())
+        for label, value in (selector.get("matchLabels") or {}).items():
+            pods = self._with(namespace, label).get(value, ()) if isinstance(value, str | None) else ()
+            break
+        return tuple(pod for pod in pods if selector_matches(selector, pod.pod.metadata.labels or {}))
+
+    def _with(self, namespace: str, label: str) -> dict[str | None, list[PodFacts]]:
+        found = self._by_label.get((namespace, label))
+        if found is None:
+            found = self._by_label[namespace, label] = {}
+            for pod in self._by_namespace.get(namespace, ()):
+                found.setdefault((pod.pod.metadata.labels or {}).get(label), []).append(pod)
+        return found
+
+
+def _budget(item: OtherObject, pods: _Labelled) -> Budget:
     spec, status = item.spec or {}, item.status or {}
-    selected = tuple(pod for pod in pods if selector_matches(spec.get("selector"), pod.pod.metadata.labels or {}))
+    selected = pods.selected(item.metadata.namespace or "", spec.get("selector"))
     name = "minAvailable" if "minAvailable" in spec else "maxUnavailable"
     value = spec.get(name, 1)
     return Budget(

@@ -86,21 +86,34 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(node for node in self.nodes if node.is_gpu_node)
 
     @cached_property
+    def node_labels(self) -> frozenset[str]:
+        """Keys of the labels of all nodes."""
+        return frozenset().union(*(node.labels for node in self.nodes))
+
+    @cached_property
+    def gpu_pods(self) -> tuple[PodFacts, ...]:
+        """Pods that ask for a GPU, or hold or may hold one in another way, finished ones included."""
+        return tuple([pod for pod in self.pods if pod.gpu_requests or pod.other_gpu_claim])
+
+    @cached_property
+    def unscheduled_pods(self) -> tuple[PodFacts, ...]:
+        """Pods in phase Pending that have no node."""
+        return tuple([pod for pod in self.pods if pod.node_name is None and pod.phase == "Pending"])
+
+    @cached_property
     def pending_gpu_pods(self) -> tuple[PodFacts, ...]:
         """Pods that want a GPU and have no node yet. Those with scheduling gates are among them; see
         :attr:`~rules.facts.model.PodFacts.scheduling_gated`."""
         return tuple(
             pod
-            for pod in self.pods
-            if pod.phase == "Pending"
-            and pod.node_name is None
-            and (pod.gpu_requests or (pod.other_gpu_claim and pod.other_gpu_claim not in _NOT_DEMAND))
+            for pod in self.unscheduled_pods
+            if (pod.gpu_requests or (pod.other_gpu_claim and pod.other_gpu_claim not in _NOT_DEMAND))
         )
 
     @cached_property
     def gpu_images(self) -> tuple[ImageUse, ...]:
         """Images of GPU containers, as a registry would be asked for them."""
-        return gpu_images(self.nodes, self.pods)
+        return gpu_images(self.nodes, self.gpu_pods)
 
     def image_config(self, pod: PodFacts, container: Container) -> Mapping[str, Any] | None:
         """The OCI configuration of what a container runs or will run; None when it was not read."""
@@ -113,7 +126,7 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def pod(self, namespace: str, name: str) -> PodFacts | None:
         """The pod called ``name``."""
-        return self._pods_by_ref.get(ObjectRef("Pod", namespace, name))
+        return self._pods_by_name.get((namespace, name))
 
     def pods_on(self, node_name: str) -> tuple[PodFacts, ...]:
         """Pods on a node that are not finished; empty for a node that is not there."""
@@ -152,7 +165,7 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def scaling(self) -> Scaling:
         """Who adds and removes nodes."""
-        return scaling(self.nodes, self.pods, self.events, self.others, self.read_kinds)
+        return scaling(self.nodes, self.pods, self.events, self.others, self.read_kinds, groups=self.autoscaler_groups)
 
     @cached_property
     def budgets(self) -> tuple[Budget, ...]:
@@ -160,9 +173,14 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return budgets(self.of_kind("PodDisruptionBudget"), self.pods)
 
     @cached_property
-    def guarded_pods(self) -> frozenset[ObjectRef]:
-        """Unfinished pods that a PodDisruptionBudget selects."""
-        return frozenset(pod.ref for budget in self.budgets for pod in budget.pods)
+    def budgets_by_pod(self) -> Mapping[ObjectRef, tuple[int, ...]]:
+        """Of every unfinished pod that a PodDisruptionBudget selects, the positions in :attr:`budgets` of those that
+        do."""
+        found: dict[ObjectRef, tuple[int, ...]] = {}
+        for place, budget in enumerate(self.budgets):
+            for pod in budget.pods:
+                found[pod.ref] = (*found.get(pod.ref, ()), place)
+        return found
 
     @cached_property
     def components(self) -> Components:
@@ -192,15 +210,8 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def left_on(self, node: NodeFacts) -> Mapping[str, Decimal]:
         """What of every allocatable resource the node's unfinished pods leave, in base units (cores, bytes, GPUs), and
         under ``pods`` how many more pods it takes."""
-        found = self._left.get(node.name)
-        if found is None:
-            amounts = node.node.status.allocatable if node.node.status else None
-            found = self._left[node.name] = left(amounts, (pod.pod.spec for pod in node.pods))
-        return found
-
-    @cached_property
-    def _left(self) -> dict[str, Mapping[str, Decimal]]:
-        return {}
+        amounts = node.node.status.allocatable if node.node.status else None
+        return node.remember("left", lambda: left(amounts, (pod.pod.spec for pod in node.pods)))
 
     @cached_property
     def _deployments(self) -> dict[tuple[str, str], str]:
@@ -211,8 +222,8 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return {node.name: node for node in self.nodes}
 
     @cached_property
-    def _pods_by_ref(self) -> dict[ObjectRef, PodFacts]:
-        return {pod.ref: pod for pod in self.pods}
+    def _pods_by_name(self) -> dict[tuple[str, str], PodFacts]:
+        return {(pod.ref.namespace, pod.ref.name): pod for pod in self.pods}
 
     @cached_property
     def _events_by_ref(self) -> dict[ObjectRef, tuple[Event, ...]]:

@@ -223,7 +223,8 @@ def _component(row: ComponentRow, facts: "ClusterFacts", signs: _Signs) -> Compo
     shown = [item.ref for item in workloads] + [ref_of(item) for item in own]
     shown += [signs.schedulers[name] for name in row.schedulers if name in signs.schedulers]
     shown += [signs.reporters[name] for name in row.reporters if name in signs.reporters]
-    shown += [node.ref for node in facts.nodes if any(label in node.labels for label in row.node_labels)][:1]
+    if not facts.node_labels.isdisjoint(row.node_labels):
+        shown.append(next(node.ref for node in facts.nodes if any(label in node.labels for label in row.node_labels)))
     served = _served(row, facts)
     verdicts = [item.healthy for item in workloads] + list(told.values())
     troubled = [item.ref for item in workloads if item.healthy is False]
@@ -288,9 +289,18 @@ def _workloads(facts: "ClusterFacts") -> Iterator[Seen]:
             if rows:
                 yield Seen(ref_of(item), rows, workload_health(item))
     owners: set[ObjectRef] = set()
+    met: set[tuple[str, str, str]] = set()
     for pod in facts.pods:
+        if pod.terminal:
+            continue
+        if pod.controller is not None:
+            # Pods of one controller have one owner.
+            mark = (pod.ref.namespace, pod.controller.kind, pod.controller.name)
+            if mark in met:
+                continue
+            met.add(mark)
         owner = _owner(pod.ref.namespace, pod.pod)
-        if pod.terminal or owner in owners or (owner.kind in _WORKLOADS and facts.knows(owner.kind)):
+        if owner in owners or (owner.kind in _WORKLOADS and facts.knows(owner.kind)):
             continue
         owners.add(owner)
         spec = pod.pod.spec
@@ -328,8 +338,8 @@ def _reporters(facts: "ClusterFacts") -> Mapping[str, ObjectRef]:
     found: dict[str, ObjectRef] = {}
     for event in facts.events:
         for name in (event.source.component if event.source else None, event.reportingComponent):
-            if name:
-                found.setdefault(name, ObjectRef("Event", event.metadata.namespace or "", event.metadata.name))
+            if name and name not in found:
+                found[name] = ObjectRef("Event", event.metadata.namespace or "", event.metadata.name)
     return found
 
 

@@ -32,6 +32,10 @@ _POD_GROUP_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs
 _DEFAULT_SCHEDULERS = frozenset({"", "default-scheduler"})
 
 
+_GROUP_MARKS = frozenset({*GROUP_LABELS, _JOB_NAME})
+_GROUP_OWNERS = frozenset({*TRAINING_KINDS, "Job"})
+
+
 class WorkloadGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Pods of one multi-node workload, which wait for each other.
 
@@ -81,8 +85,9 @@ def pod_group_of(pod: PodFacts) -> str | None:
 
 def pod_groups(groups: Iterable[OtherObject], pods: Iterable[PodFacts]) -> tuple[PodGroupFacts, ...]:
     """All PodGroups with their pods."""
+    groups = tuple(groups)
     members: dict[tuple[str, str], list[PodFacts]] = {}
-    for pod in pods:
+    for pod in pods if groups else ():
         name = None if pod.terminal else pod_group_of(pod)
         if name is not None:
             members.setdefault((pod.ref.namespace, name), []).append(pod)
@@ -102,6 +107,10 @@ def workload_groups(pods: Iterable[PodFacts], others: Mapping[str, Iterable[Othe
     """Multi-node workloads that have pods, in order of their names."""
     found: dict[tuple[ObjectRef, str], list[PodFacts]] = {}
     for pod in pods:
+        labels, owner = pod.pod.metadata.labels, pod.controller
+        unmarked = not labels or _GROUP_MARKS.isdisjoint(labels)
+        if unmarked and (owner is None or owner.kind not in _GROUP_OWNERS):
+            continue
         key = _group_key(pod)
         if key is not None:
             found.setdefault(key, []).append(pod)
@@ -119,13 +128,12 @@ def _of_kind(others: Mapping[str, Iterable[OtherObject]], kind: str) -> Iterator
 
 
 def _group_key(pod: PodFacts) -> tuple[ObjectRef, str] | None:
-    labels = pod.pod.metadata.labels or {}
+    labels, owner = pod.pod.metadata.labels or {}, pod.controller
     namespace = pod.ref.namespace
     for label, kind in GROUP_LABELS.items():
         if labels.get(label):
             part = labels.get(_LWS_GROUP, "") if kind == "LeaderWorkerSet" else ""
             return ObjectRef(kind, namespace, labels[label]), part
-    owner = pod.controller
     if owner is not None and owner.kind in TRAINING_KINDS:
         return ObjectRef(owner.kind, namespace, owner.name), ""
     if owner is not None and owner.kind == "Job" and group_of(owner.apiVersion) == "batch.volcano.sh":
@@ -247,13 +255,13 @@ def queue_systems(pods: Iterable[PodFacts], others: Mapping[str, Iterable[OtherO
         for item in items
         if (system := _QUEUE_KINDS.get(group_of(item.apiVersion))) is not None
     }
-    for pod in pods:
-        scheduler = (pod.pod.spec.schedulerName if pod.pod.spec else None) or ""
-        if scheduler in _SCHEDULERS:
-            found.add(_SCHEDULERS[scheduler])
-        if (pod.pod.metadata.labels or {}).get(_KUEUE_QUEUE):
-            found.add("kueue")
-        found.update(system for name, system in _CONTROLLERS if name in pod.ref.name)
+    every = tuple(pods)
+    schedulers = {pod.pod.spec.schedulerName for pod in every if pod.pod.spec}
+    found.update(system for name, system in _SCHEDULERS.items() if name in schedulers)
+    if any(pod.pod.metadata.labels and pod.pod.metadata.labels.get(_KUEUE_QUEUE) for pod in every):
+        found.add("kueue")
+    names = "\n".join([pod.ref.name for pod in every])
+    found.update(system for name, system in _CONTROLLERS if name in names)
     return frozenset(found)
 
 
@@ -267,10 +275,16 @@ def deployments_by_replica_set(replica_sets: Iterable[OtherObject]) -> dict[tupl
     }
 
 
+_TEMPLATE_LABEL = "pod-template-hash"
 _ROLLOUT_HASH = "rollouts-pod-template-hash"
 _TEMPLATE_HASH = re.compile(r"(?<=.)-[4-9bcdf]{6,10}\Z")
 """How the Deployment controller ends the name of a ReplicaSet: a 32-bit number in these ten signs (Kubernetes v1.36.2
 pkg/controller/controller_utils.go ComputeHash, apimachinery pkg/util/rand SafeEncodeString)."""
+
+
+def rollout_marks(labels: Mapping[str, str] | None) -> tuple[str | None, bool]:
+    """What of a pod's labels :func:`deployment_of` looks at."""
+    return (labels.get(_TEMPLATE_LABEL), _ROLLOUT_HASH in labels) if labels else (None, False)
 
 
 def deployment_of(pod: PodFacts, owners: Mapping[tuple[str, str], str]) -> ObjectRef | None:
@@ -281,7 +295,7 @@ def deployment_of(pod: PodFacts, owners: Mapping[tuple[str, str], str]) -> Objec
     name = owners.get((pod.ref.namespace, pod.controller.name))
     if name is None:
         labels = pod.pod.metadata.labels or {}
-        template = labels.get("pod-template-hash")
+        template = labels.get(_TEMPLATE_LABEL)
         if template and pod.controller.name.endswith(f"-{template}"):
             name = pod.controller.name.removesuffix(f"-{template}")
         elif not template and _ROLLOUT_HASH not in labels and (tail := _TEMPLATE_HASH.search(pod.controller.name)):

@@ -1,9 +1,9 @@
 """Facts about nodes and pods: what follows from their objects."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar, cast
 
 import msgspec
 
@@ -12,6 +12,7 @@ from rules.facts.prices import Price
 from rules.facts.resources import Form, Vendor
 from rules.findings import ObjectRef
 
+Derived = TypeVar("Derived")
 SharingMode = Literal["none", "time-slicing", "mps", "mig-single", "mig-mixed", "partitioned", "hami"]
 GpuEvidence = Literal["resource", "feature-label", "provider-label", "instance-type", "user-label"]
 
@@ -155,6 +156,18 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def is_gpu_node(self) -> bool:
         """True when something says that the node has a GPU."""
         return self.gpu_evidence is not None
+
+    def remember(self, key: str, make: Callable[[], Derived]) -> Derived:
+        """What several rules share of one node, made when first asked for. It must follow from the node and its pods
+        alone: facts of a later moment may hold the same node."""
+        known = self._remembered
+        if key not in known:
+            known[key] = make()
+        return cast("Derived", known[key])
+
+    @cached_property
+    def _remembered(self) -> dict[str, object]:
+        return {}
 
     @cached_property
     def gpu_pods(self) -> tuple[PodFacts, ...]:

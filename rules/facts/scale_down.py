@@ -208,19 +208,20 @@ def pod_blockers(facts: ClusterFacts, autoscaler: ClusterAutoscaler, pod: PodFac
 
 def guarded(facts: ClusterFacts, pod: PodFacts) -> bool:
     """Whether a PodDisruptionBudget selects the pod."""
-    return pod.ref in facts.guarded_pods
+    return pod.ref in facts.budgets_by_pod
 
 
 def _budget_blockers(facts: ClusterFacts, pods: Sequence[PodFacts]) -> Iterator[Blocker]:
-    refs = {pod.ref for pod in pods}
-    by_pod: dict[ObjectRef, list[ObjectRef]] = {}
-    for budget in facts.budgets:
-        inside = [pod.ref for pod in budget.pods if pod.ref in refs]
-        for ref in inside:
-            by_pod.setdefault(ref, []).append(budget.ref)
-        if inside and budget.blocks:
+    guards = {pod.ref: places for pod in pods if (places := facts.budgets_by_pod.get(pod.ref))}
+    # In the order in which the budgets name them.
+    met: dict[ObjectRef, None] = {}
+    for place in sorted({place for places in guards.values() for place in places}):
+        budget = facts.budgets[place]
+        inside = [pod.ref for pod in budget.pods if pod.ref in guards]
+        met.update(dict.fromkeys(inside))
+        if budget.blocks:
             yield Blocker("pdb", (budget.ref, *inside))
-    several = [ref for ref, guards in by_pod.items() if len(guards) > 1]
+    several = [ref for ref in met if len(guards[ref]) > 1]
     if several:
         yield Blocker("several_pdbs", tuple(several))
 

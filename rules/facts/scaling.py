@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from rules.facts.autoscaler import STATUS_NAME, NodeGroup, node_groups
+from rules.facts.autoscaler import STATUS_NAME, NodeGroup
 from rules.facts.events import event_reporter
 from rules.facts.kinds import group_of
 from rules.facts.model import NodeFacts, PodFacts
@@ -158,13 +158,27 @@ class Scaling(msgspec.Struct, frozen=True, dict=True, kw_only=True):
         Groups are named by the cloud: a scale set or instance group whose nodes begin with its name (AKS, GKE), or
         a group whose name holds that of the pool (``eks-ng-gpu-0ac1...``); the longest pool that fits counts.
         """
-        for group in (self.cluster_autoscaler.groups if self.cluster_autoscaler else None) or ():
-            stem = group.name.rpartition("/")[2].removesuffix("-grp")
-            if node.pool is not None and node.pool in (group.name, self._pool_in.get(group.name)):
-                return group
-            if stem and node.name.startswith(stem):
+        if node.name not in self._group_of:
+            self._group_of[node.name] = self._found_group(node)
+        return self._group_of[node.name]
+
+    @cached_property
+    def _group_of(self) -> dict[str, NodeGroup | None]:
+        return {}
+
+    def _found_group(self, node: NodeFacts) -> NodeGroup | None:
+        for group, stem, pools in self._named:
+            if (node.pool is not None and node.pool in pools) or (stem and node.name.startswith(stem)):
                 return group
         return None
+
+    @cached_property
+    def _named(self) -> tuple[tuple[NodeGroup, str, tuple[str | None, ...]], ...]:
+        """Groups of cluster-autoscaler, how their nodes' names begin, and the pools that they may be."""
+        return tuple(
+            (group, group.name.rpartition("/")[2].removesuffix("-grp"), (group.name, self._pool_in.get(group.name)))
+            for group in (self.cluster_autoscaler.groups if self.cluster_autoscaler else None) or ()
+        )
 
     @cached_property
     def _pool_in(self) -> dict[str, str]:
@@ -187,11 +201,13 @@ def scaling(
     events: Iterable[Event],
     others: Mapping[str, Iterable[OtherObject]],
     read_kinds: frozenset[str],
+    groups: tuple[NodeGroup, ...] | None = None,
 ) -> Scaling:
-    """Work out who scales the cluster's nodes."""
+    """Work out who scales the cluster's nodes; ``groups`` are :func:`~rules.facts.autoscaler.node_groups` of the
+    cluster."""
     all_nodes = tuple(nodes)
     providers = {node.provider for node in all_nodes}
-    autoscaler = _cluster_autoscaler(providers, pods, events, others)
+    autoscaler = _cluster_autoscaler(providers, pods, events, others, groups)
     pools = [item for item in others.get("NodePool", ()) if group_of(item.apiVersion) == KARPENTER_GROUP]
     claims = [item for item in others.get("NodeClaim", ()) if group_of(item.apiVersion) == KARPENTER_GROUP]
     karpenter = bool(pools or claims) or any(karpenter_pool(node) for node in all_nodes)
@@ -216,8 +232,8 @@ def _cluster_autoscaler(
     pods: Iterable[PodFacts],
     events: Iterable[Event],
     others: Mapping[str, Iterable[OtherObject]],
+    groups: tuple[NodeGroup, ...] | None,
 ) -> ClusterAutoscaler | None:
-    groups = node_groups(others.get("ConfigMap", ()))
     for item in others.get("Deployment", ()):
         template = ((item.spec or {}).get("template") or {}).get("spec") or {}
         flags = _flags_of(template.get("containers") or (), item.metadata.name)

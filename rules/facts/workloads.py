@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from rules.facts.cluster import ClusterFacts
+from rules.facts.groups import rollout_marks
 from rules.facts.model import PodFacts
 from rules.facts.objects import ObjectMeta, OtherObject
 from rules.findings import ObjectRef
@@ -44,10 +45,19 @@ class Workloads:
             for item in items
         }
         pods: dict[ObjectRef, list[PodFacts]] = {}
+        known: dict[tuple[object, ...], list[PodFacts] | None] = {}
         for pod in facts.pods:
-            owner = None if pod.terminal else self.of(pod)
-            if owner is not None:
-                pods.setdefault(owner, []).append(pod)
+            if pod.terminal or pod.controller is None:
+                continue
+            # Beside its controller, a pod's labels tell where a ReplicaSet was not read.
+            labels = pod.pod.metadata.labels if pod.controller.kind == "ReplicaSet" else None
+            mark = (pod.ref.namespace, pod.controller.kind, pod.controller.name, rollout_marks(labels))
+            if mark not in known:
+                owner = self.of(pod)
+                known[mark] = None if owner is None else pods.setdefault(owner, [])
+            members = known[mark]
+            if members is not None:
+                members.append(pod)
         idle = (ref for ref, item in self._objects.items() if ref.kind in KINDS and _owner(item.metadata) is None)
         self._all = {
             ref: Workload(ref, self._objects.get(ref), tuple(sorted(pods.get(ref, ()), key=lambda pod: pod.ref)))
