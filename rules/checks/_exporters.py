@@ -39,11 +39,19 @@ def splits_shared(template: Mapping[str, Any]) -> bool:
 
 def exports_gpus(pods: Iterable[PodFacts]) -> bool:
     """Whether one of the pods is an exporter of GPU metrics."""
-    texts: set[str | None] = set()
+    told: set[str | None] = {None}
     for pod in pods:
-        texts.add(owner_name(pod))
-        texts.update([item.image for item in (pod.pod.spec.containers if pod.pod.spec else None) or ()])
-    return any(text and _ANY.search(text) for text in texts)
+        name = owner_name(pod)
+        if name not in told:
+            told.add(name)
+            if _ANY.search(name):
+                return True
+        for item in (pod.pod.spec.containers if pod.pod.spec else None) or ():
+            if item.image not in told:
+                told.add(item.image)
+                if _ANY.search(item.image or ""):
+                    return True
+    return False
 
 
 def scrapes_gpus(item: OtherObject) -> bool:

@@ -22,8 +22,8 @@ Source:
 Seeds: S4, S19
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -37,9 +37,9 @@ from rules.compat import Verdict, image_cuda
 from rules.compat import check as judge
 from rules.engine import Root, Rule, Symptom, Yielded
 from rules.facts.cluster import ClusterFacts, NodeFacts
-from rules.facts.objects import Container
+from rules.facts.objects import Container, PodSpec
 from rules.facts.resources import gpu_requests
-from rules.findings import Finding, Note, Severity
+from rules.findings import Finding, Note, ObjectRef, Severity
 from rules.policy import Policy
 
 _BAD = ("driver_too_old", "arch_unsupported", "needs_forward_compat")
@@ -56,16 +56,72 @@ class Hardware(NamedTuple):
     compute_capability: str | None
 
 
-Reach = Mapping[Hardware, list[NodeFacts]]
+class _Nodes(msgspec.Struct, frozen=True, dict=True):
+    """Nodes that a pod may land on and that decide alike, in the order of the cluster; what is to be told of them."""
+
+    items: tuple[NodeFacts, ...]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @cached_property
+    def refs(self) -> list[ObjectRef]:
+        return sorted(node.ref for node in self.items)
+
+    @cached_property
+    def names(self) -> list[str]:
+        return names(node.ref for node in self.items)
+
+    @cached_property
+    def drivers(self) -> list[str]:
+        return sorted({node.driver_version or "" for node in self.items})
+
+    @cached_property
+    def cards(self) -> list[str]:
+        return sorted({node.product or "GPU" for node in self.items})
+
+    @cached_property
+    def alike(self) -> frozenset[tuple[str, str] | None]:
+        return frozenset(alike_with(node) for node in self.items)
+
+    @cached_property
+    def by_amd(self) -> bool:
+        return any(node.driver_source == "amd.com/gpu.driver-version" for node in self.items)
+
+    def values(self, label: str) -> list[str]:
+        """Values of a label."""
+        return sorted({value for node in self.items if (value := node.labels.get(label))})
+
+
+class _Reach:
+    """Nodes that the scheduler may pick for a pod, together with their like: driver and GPU decide, not the single
+    node."""
+
+    def __init__(self, likes: dict[Hardware, list[tuple[int, NodeFacts]]]) -> None:
+        self.likes = likes
+        self._told: dict[tuple[Hardware, ...], _Nodes] = {}
+
+    def nodes(self, likes: Iterable[Hardware]) -> _Nodes:
+        """All nodes of these kinds."""
+        key = tuple(likes)
+        if key not in self._told:
+            # Kind by kind, so that the first one tells its reasons.
+            self._told[key] = _Nodes(tuple(node for like in key for _, node in self.likes[like]))
+        return self._told[key]
 
 
 class Case(NamedTuple):
-    """A container of a template, and the nodes it may land on: those on which it would not run, and would."""
+    """A container of a template, and the nodes it may land on: those on which it would not run, and would.
+
+    Attributes:
+        verdicts: one for each kind of the bad nodes, the first one's first.
+    """
 
     template: Template
     container: Container
-    bad: list[tuple[NodeFacts, Verdict]]
-    good: list[NodeFacts]
+    bad: _Nodes
+    verdicts: list[Verdict]
+    good: _Nodes
     unknown: int
 
 
@@ -78,7 +134,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Yielded]:
         return judge(**case, image_config=configs[config] if config else None)  # type: ignore[arg-type]
 
     seen: set[str] = set()
-    reached: dict[bytes, Reach] = {}
+    reached: dict[bytes, _Reach] = {}
     for template in templates(facts):
         yield template.ref
         wanted = gpu_requests(template.spec)
@@ -91,7 +147,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Yielded]:
         for container in containers:
             case = _case(facts, judged, template, container, reached[demand])
             identity = f"{template.ref} {container.image}"
-            if case.bad and identity not in seen:
+            if case.bad.items and identity not in seen:
                 seen.add(identity)
                 roots = [Root(pod.ref, ("driver-cuda-mismatch",)) for pod in template.pods]
                 yield Symptom(_finding(case, identity), tuple(roots))
@@ -117,25 +173,43 @@ def _demand(template: Template, wanted: Mapping[str, int]) -> bytes:
     return msgspec.json.encode([wanted, spec.nodeSelector, spec.affinity, spec.tolerations], order="sorted")
 
 
-def _reach(facts: ClusterFacts, template: Template, wanted: Mapping[str, int]) -> Reach:
-    """Nodes that the scheduler may pick, together with their like: driver and GPU decide, not the single node."""
-    reach: dict[Hardware, list[NodeFacts]] = {}
-    for node in facts.gpu_nodes:
-        if _may_run(template, wanted, node):
-            like = Hardware(node.driver_version, node.product, node.vendor, compute_capability(node))
-            reach.setdefault(like, []).append(node)
-    return reach
-
-
-def _may_run(template: Template, wanted: Mapping[str, int], node: NodeFacts) -> bool:
-    """Whether the scheduler may bind such a pod to the node once the GPUs are free. Cordon and readiness pass."""
+def _reach(facts: ClusterFacts, template: Template, wanted: Mapping[str, int]) -> _Reach:
     spec = template.spec
+    likes: dict[Hardware, list[tuple[int, NodeFacts]]] = {}
+    for (like, _, _), kind in facts.remember("GPU nodes alike to templates", lambda: _kinds(facts)).items():
+        if _may_run(spec, wanted, kind[0][1]):
+            inside = [item for item in kind if selects(spec, item[1].name, item[1].labels)]
+            if inside:
+                likes.setdefault(like, []).extend(inside)
+    for found_nodes in likes.values():
+        found_nodes.sort(key=lambda item: item[0])
+    return _Reach(dict(sorted(likes.items(), key=lambda item: item[1][0][0])))
+
+
+_Kind = tuple[Hardware, tuple[object, ...], tuple[object, ...]]
+
+
+def _kinds(facts: ClusterFacts) -> dict[_Kind, list[tuple[int, NodeFacts]]]:
+    """GPU nodes with their positions, by what :func:`_may_run` and the judgement look at."""
+    kinds: dict[_Kind, list[tuple[int, NodeFacts]]] = {}
+    for place, node in enumerate(facts.gpu_nodes):
+        like = Hardware(node.driver_version, node.product, node.vendor, compute_capability(node))
+        taints = (node.node.spec.taints if node.node.spec else None) or ()
+        hard = tuple((taint.key, taint.value, taint.effect) for taint in taints)
+        amounts = tuple((item.name, item.capacity, item.allocatable) for item in node.resources)
+        kinds.setdefault((like, hard, amounts), []).append((place, node))
+    return kinds
+
+
+def _may_run(spec: PodSpec, wanted: Mapping[str, int], node: NodeFacts) -> bool:
+    """Whether the scheduler may bind such a pod to the node once the GPUs are free, wherever its selector leads it.
+    Cordon and readiness pass."""
     for name, amount in wanted.items():
         resource = resource_of(node, name)
         if resource is None or max(resource.capacity or 0, resource.allocatable or 0) < amount:
             return False
     taints = untolerated_taints(node, spec.tolerations or [])
-    return selects(spec, node.name, node.labels) and all(key.startswith("node.kubernetes.io/") for key in taints)
+    return all(key.startswith("node.kubernetes.io/") for key in taints)
 
 
 def _case(
@@ -143,13 +217,14 @@ def _case(
     judged: Callable[..., Verdict],
     template: Template,
     container: Container,
-    reach: Reach,
+    reach: _Reach,
 ) -> Case:
     tagged = image_cuda(container.image)
     stated = None if tagged.cuda or tagged.rocm else stated_cuda(container)
-    case = Case(template, container, [], [], 0)
+    bad: dict[Hardware, Verdict] = {}
+    good: list[Hardware] = []
     unknown = 0
-    for like, nodes in reach.items():
+    for like, nodes in reach.likes.items():
         verdict = judged(
             container.image if container.image in facts.image_configs else None,
             driver=like.driver,
@@ -163,58 +238,56 @@ def _case(
         if like.driver is None or (verdict.verdict == "needs_forward_compat" and carries):
             unknown += len(nodes)
         elif verdict.verdict in _BAD:
-            case.bad.extend((node, verdict) for node in nodes)
+            bad[like] = verdict
         elif verdict.verdict in _GOOD:
-            case.good.extend(nodes)
+            good.append(like)
         else:
             unknown += len(nodes)
-    return case._replace(unknown=unknown)
+    return Case(template, container, reach.nodes(bad), list(bad.values()), reach.nodes(good), unknown)
 
 
 def _finding(case: Case, identity: str) -> Finding:
-    template, bad = case.template, case.bad
-    verdict = bad[0][1]
-    by_card = all(item.verdict == "arch_unsupported" for _, item in bad)
+    template, bad, good = case.template, case.bad, case.good
+    verdict = case.verdicts[0]
+    by_card = all(item.verdict == "arch_unsupported" for item in case.verdicts)
     software = _software(verdict, case.container)
     minimum = verdict.floor_driver or verdict.min_driver
-    refs = sorted(node.ref for node, _ in bad)
     return found(
         _severity(case),
         template.ref,
-        *refs[:_SHOWN],
-        remedy=("card" if by_card else "default") if case.good else ("no_card" if by_card else "nowhere"),
+        *bad.refs[:_SHOWN],
+        remedy=("card" if by_card else "default") if good.items else ("no_card" if by_card else "nowhere"),
         identity=identity,
         notes=_notes(case, by_card=by_card),
         workload=short(template.ref),
         kind=template.ref.kind,
         image=of(case.container.image, "spec.template, containers[].image"),
         software=of(software, "tag of the image, its configuration, or CUDA_VERSION"),
-        bad_nodes=of(names(refs)),
-        bad_count=len(refs),
-        good_nodes=of(names(node.ref for node in case.good)),
-        reach_count=len(refs) + len(case.good) + case.unknown,
-        drivers=of(sorted({node.driver_version or "" for node, _ in bad}), bad[0][0].driver_source),
-        good_drivers=of(sorted({node.driver_version or "" for node in case.good})),
-        cards=of(sorted({node.product or "GPU" for node, _ in bad})),
-        good_cards=of(sorted({node.product or "GPU" for node in case.good})),
+        bad_nodes=of(bad.names),
+        bad_count=len(bad),
+        good_nodes=of(good.names),
+        reach_count=len(bad) + len(good) + case.unknown,
+        drivers=of(bad.drivers, bad.items[0].driver_source),
+        good_drivers=of(good.drivers),
+        cards=of(bad.cards),
+        good_cards=of(good.cards),
         floor_driver=of(minimum, verdict.reasons[0].source),
-        pin=_pin(case.good, by_card=by_card),
+        pin=_pin(good, by_card=by_card),
     )
 
 
-def _pin(good: list[NodeFacts], *, by_card: bool) -> str:
+def _pin(good: _Nodes, *, by_card: bool) -> str:
     """A match expression that admits the nodes which fit, by the label that tells them from the others."""
     key = "nvidia.com/gpu.product" if by_card else "nvidia.com/cuda.driver-version.full"
-    if not by_card and any(node.driver_source == "amd.com/gpu.driver-version" for node in good):
+    if not by_card and good.by_amd:
         key = "amd.com/gpu.driver-version"
-    values = sorted({value for node in good if (value := node.labels.get(key))})
-    return f"{{key: {key}, operator: In, values: [{', '.join(values)}]}}"
+    return f"{{key: {key}, operator: In, values: [{', '.join(good.values(key))}]}}"
 
 
 def _severity(case: Case) -> Severity:
     if not case.template.active:
         return Severity.LOW
-    return Severity.HIGH if not case.good and not case.unknown else Severity.MEDIUM
+    return Severity.HIGH if not case.good.items and not case.unknown else Severity.MEDIUM
 
 
 def _software(verdict: Verdict, container: Container) -> str:
@@ -226,9 +299,9 @@ def _software(verdict: Verdict, container: Container) -> str:
 
 def _notes(case: Case, *, by_card: bool) -> Iterator[Note]:
     yield note("cards" if by_card else "drivers")
-    if case.good:
+    if case.good.items:
         yield note("fits")
-    pools = {alike_with(node) for node, _ in case.bad} & {alike_with(node) for node in case.good}
+    pools = case.bad.alike & case.good.alike
     mixed = sorted(name for alike in pools if alike is not None and alike[0] == "pool" for name in [alike[1]])
     if mixed and not by_card:
         yield note("mixed_pool", mixed_pools=mixed)
