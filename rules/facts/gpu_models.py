@@ -6,7 +6,7 @@ from functools import lru_cache
 _NOISE = re.compile(r"\b(nvidia|tesla|geforce|amd|instinct|radeon|grid|intel|hgx|gpu)\b")
 _FAMILY = re.compile(
     r"\b(quadro rtx [0-9]{4}|rtx pro [0-9]{4}|rtx [0-9]{4} ada|rtx a[0-9]{4}|(?:rtx|gtx) [0-9]{4}(?: ti| super)*"
-    r"|g[bh][0-9]{3}|a[0-9]{4}|[abh][0-9]{3}|h20|a10g|a10|a16|a30|a40|a2|l40s|l40|l4|t4g|t4|v100|p100|p40|p4|k80|m60"
+    r"|g[bh][0-9]{3}|a[0-9]{4}|[abh][0-9]{3}|h20|a10g|a10|a16|a30|a40|a2|l40s|l40|l20|l4|t4g|t4|v100|p100|p40|p4|k80|m60"
     r"|mi[0-9]{2,3}[xa]?|gaudi ?[0-9]?)\b"
 )
 _MEMORY = re.compile(r"\b([0-9]{2,3}) ?gi?b?\b")

@@ -41,6 +41,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
         gpu_memory_gib: nominal, per GPU.
         price_usd_hour, spot_price_usd_hour: of the whole instance; None when the list has none.
         as_of: ISO date; None when the list carries none.
+        arch: of the CPU, where the list tells it.
     """
 
     provider: str
@@ -55,6 +56,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     spot_price_usd_hour: float | None
     as_of: str | None
     source: str
+    arch: Literal["amd64", "arm64"] | None = None
 
 
 class ContractPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
