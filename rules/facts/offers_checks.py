@@ -83,7 +83,8 @@ def _managed(provider: Provider, wanted: bool) -> Iterator[Check]:
 def _free_control_plane(provider: Provider, wanted: bool) -> Iterator[Check]:
     plane = provider.control_plane
     fee = plane.fee_usd_hour if plane else None
-    check = _yes_no("free_control_plane", "control_plane", wanted, None if fee is None else fee == 0)
+    free = None if plane is None or fee is None else True if fee == 0 else plane.free_tier
+    check = _yes_no("free_control_plane", "control_plane", wanted, free)
     yield msgspec.structs.replace(check, found=None if fee is None else f"{fee:g} USD/h")
 
 

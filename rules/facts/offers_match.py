@@ -112,10 +112,12 @@ class Asked:
         return self.limit is not None or self.filters.max_total_usd_hour is not None
 
     def providers(self) -> Iterator[Provider]:
+        """Those that the filters name, else all but those that they exclude."""
         chosen = self.only or tuple(self.catalog.providers)
         return (self.catalog.providers[name] for name in chosen if name not in self.without)
 
     def match(self, provider: Provider) -> ProviderMatch:
+        """How one provider comes out."""
         fitting, too_dear = self.fitting(provider.id)
         fitting.sort(key=self._price_key)
         best = fitting[0] if fitting else None

@@ -59,10 +59,17 @@ class Kubernetes(Fact, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ControlPlane(Fact, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The control plane: whether the provider runs it, and its fee in USD per cluster and hour."""
+    """The control plane.
+
+    Attributes:
+        managed: whether the provider runs it.
+        fee_usd_hour: per cluster and hour; 0 where one can be had without a fee.
+        free_tier: where there is a fee: whether a cluster can be had without it, within limits that the note gives.
+    """
 
     managed: bool | None = None
     fee_usd_hour: float | None = None
+    free_tier: bool | None = None
 
 
 class Drivers(Fact, frozen=True, kw_only=True, forbid_unknown_fields=True):

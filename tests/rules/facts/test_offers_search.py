@@ -271,6 +271,11 @@ def test_a_filter_that_cannot_be_used_is_named(values: dict[str, Any], name: str
     assert caught.value.filter == name
 
 
+def test_a_free_tier_counts_as_free_and_an_unverified_one_as_unknown() -> None:
+    found = verdicts(ask(free_control_plane=True))
+    assert [found[name] for name in ("azure", "digitalocean", "aws", "oci")] == ["meets", "meets", "fails", "unknown"]
+
+
 def test_bundled_data_answers_plain_questions() -> None:
     training = ask(gpu="h100", gpu_count=8, nodes=4, interconnect="infiniband")
     assert {"nebius", "azure"} <= set(ids(training.matches))
