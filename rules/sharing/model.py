@@ -118,7 +118,7 @@ class Sizing(msgspec.Struct, frozen=True, kw_only=True):
         gpu: that the numbers are for; None where no allowed GPU can hold it, or where something is missing.
         mode, profile: how it gets its share there.
         fits: one replica runs on one such GPU; None: unknown.
-        tight: it fits, but little is left: below a tenth of the memory, or less cache than is usual.
+        tight: it fits, but little is left: below 15 % of the memory, or less cache than is usual.
         per_gpu: replicas of this workload alone that one GPU holds in that mode; 0 where one needs several GPUs.
         gpus_per_replica: GPUs that one replica spreads over with head-room; min_gpus_per_replica: so that it loads.
         gpus: GPUs for all its replicas by itself; min_gpus: the least that lets them load.
@@ -218,8 +218,8 @@ class SharingPlan(msgspec.Struct, frozen=True, kw_only=True):
             (`unplaced`).
         gpus: GPUs in all; by_gpu: by kind.
         uses: what each GPU holds.
-        optimal: no allowed plan does with fewer (or costs less); lower_bound: what no plan can go below, in GPUs or, for
-            the cheapest, in dollars per hour.
+        optimal: no allowed plan does with fewer (or costs less).
+        lower_bound: what no plan can go below, in GPUs or, for the cheapest, in dollars per hour.
         whole_gpus: GPUs without any sharing, on the best kind for it; None where some workload fits none.
         usd_hour, whole_usd_hour: prices of both; None where a price is not known.
         saved_gpus, saved_usd_hour: against whole GPUs.
