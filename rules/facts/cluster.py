@@ -11,7 +11,7 @@ import msgspec
 from rules.facts.autoscaler import NodeGroup, node_groups
 from rules.facts.budgets import Budget, budgets
 from rules.facts.components import Components, components_of
-from rules.facts.dra import Dra
+from rules.facts.derive import Deriver
 from rules.facts.events import index_events
 from rules.facts.groups import (
     PodGroupFacts,
@@ -25,10 +25,8 @@ from rules.facts.groups import (
 from rules.facts.images import ImageConfigs, ImageUse, gpu_images, reference
 from rules.facts.kinds import group_of
 from rules.facts.model import GpuEvidence, GpuResource, NodeFacts, PodFacts, Sharing, SharingMode
-from rules.facts.nodes import BoundPods, NodeReader
 from rules.facts.objects import Container, Event, Node, OtherObject, Pod
 from rules.facts.pause import collector_paused
-from rules.facts.pods import pod_facts
 from rules.facts.prices import PriceBook
 from rules.facts.resources import Vendor, left
 from rules.facts.scaling import Scaling, scaling
@@ -37,6 +35,7 @@ from rules.findings import ObjectRef, Unreadable
 
 __all__ = [
     "ClusterFacts",
+    "FactsBuilder",
     "GpuEvidence",
     "GpuResource",
     "NodeFacts",
@@ -230,6 +229,58 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return index_events(self.events)
 
 
+class FactsBuilder:
+    """Builds the facts of one cluster again and again, at little more than the cost of what has changed.
+
+    Objects that were given before, the same ones and not equal ones, keep their facts: hold on to decoded objects that
+    did not change, and put new ones in their places. Everything else may change freely from one call to the next, the
+    moment of observation too: no age is kept. The facts are equal to those of :func:`build`, whatever was built before.
+    One builder works for one thread at a time.
+
+    Args:
+        name: of the cluster.
+        prices: what nodes cost; other prices need another builder.
+    """
+
+    def __init__(self, name: str, prices: PriceBook) -> None:
+        self._name = name
+        self._deriver = Deriver(prices)
+
+    @property
+    def remembered_pods(self) -> int:
+        """Number of pods of which facts are kept: at most a quarter more than the last call had, and some."""
+        return self._deriver.remembered_pods
+
+    def build(
+        self,
+        observed_at: datetime,
+        *,
+        nodes: Iterable[Node],
+        pods: Iterable[Pod],
+        events: Iterable[Event] = (),
+        others: Mapping[str, Iterable[OtherObject]] | None = None,
+        read_kinds: Iterable[str],
+        unreadable: Iterable[Unreadable] = (),
+        api_groups: Iterable[str] | None = None,
+    ) -> ClusterFacts:
+        """Derive and index the facts; the arguments are those of :func:`build`."""
+        filed = {kind: tuple(items) for kind, items in (others or {}).items()}
+        kinds = frozenset(read_kinds)
+        with collector_paused():
+            derived = self._deriver.derive(nodes, pods, filed, kinds)
+        return ClusterFacts(
+            name=self._name,
+            observed_at=observed_at,
+            nodes=derived.nodes,
+            pods=derived.pods,
+            events=tuple(events),
+            others=filed,
+            read_kinds=kinds,
+            unreadable=tuple(unreadable),
+            api_groups=None if api_groups is None else frozenset(api_groups),
+        )
+
+
 def build(
     name: str,
     observed_at: datetime,
@@ -243,7 +294,7 @@ def build(
     prices: PriceBook,
     api_groups: Iterable[str] | None = None,
 ) -> ClusterFacts:
-    """Derive and index the facts of one cluster.
+    """Derive and index the facts of one cluster, once. See :class:`FactsBuilder` for one that is watched.
 
     Args:
         name: of the cluster.
@@ -254,36 +305,13 @@ def build(
         prices: what nodes cost.
         api_groups: that the API server serves; None when it was not asked.
     """
-    filed = {kind: tuple(items) for kind, items in (others or {}).items()}
-    kinds = frozenset(read_kinds)
-    with collector_paused():
-        all_nodes, all_pods = _derive(nodes, pods, Dra(filed, kinds), prices, filed.get("Machine", ()))
-    return ClusterFacts(
-        name=name,
-        observed_at=observed_at,
-        nodes=all_nodes,
-        pods=all_pods,
-        events=tuple(events),
-        others=filed,
-        read_kinds=kinds,
-        unreadable=tuple(unreadable),
-        api_groups=None if api_groups is None else frozenset(api_groups),
+    return FactsBuilder(name, prices).build(
+        observed_at,
+        nodes=nodes,
+        pods=pods,
+        events=events,
+        others=others,
+        read_kinds=read_kinds,
+        unreadable=unreadable,
+        api_groups=api_groups,
     )
-
-
-def _derive(
-    nodes: Iterable[Node], pods: Iterable[Pod], dra: Dra, prices: PriceBook, machines: Iterable[OtherObject]
-) -> tuple[tuple[NodeFacts, ...], tuple[PodFacts, ...]]:
-    reader = NodeReader(prices, dra, machines)
-    read = [reader.read(node) for node in nodes]
-    gpu_nodes = frozenset(node.name for node in read if node.hardware.evidence is not None)
-
-    bound: dict[str, BoundPods] = {node.name: BoundPods() for node in read}
-    all_pods: list[PodFacts] = []
-    for pod in pods:
-        facts = pod_facts(pod, gpu_nodes, dra)
-        all_pods.append(facts)
-        on_node = bound.get(facts.node_name) if facts.node_name is not None else None
-        if on_node is not None:
-            on_node.add(facts)
-    return tuple(reader.facts(node, bound[node.name]) for node in read), tuple(all_pods)

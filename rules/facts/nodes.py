@@ -20,25 +20,33 @@ _DRA_FORMS: dict[str, Form] = {"gpu": "device", "vfio": "device", "mig": "mig"}
 
 
 class BoundPods:
-    """Pods of one node, gathered while all pods are gone through."""
+    """Pods of one node, gathered while all pods are gone through.
 
-    __slots__ = ("last_release", "pods", "requested")
+    Attributes:
+        pods: those that are not finished.
+        last_release: the latest end of a finished one that held a GPU.
+    """
+
+    __slots__ = ("last_release", "pods")
 
     def __init__(self) -> None:
         self.pods: list[PodFacts] = []
-        self.requested: dict[str, int] = {}
         self.last_release: datetime | None = None
 
-    def add(self, pod: PodFacts) -> None:
-        """Count a pod that is bound to the node. One that has finished holds nothing; it only tells when it let go."""
-        if not pod.terminal:
-            self.pods.append(pod)
+    def ended(self, pod: PodFacts) -> None:
+        """Note a finished pod that held a GPU: it holds nothing any more, and only tells when it let go."""
+        end = ended_at(pod.pod)
+        if end is not None and (self.last_release is None or end > self.last_release):
+            self.last_release = end
+
+    @property
+    def requested(self) -> dict[str, int]:
+        """What the pods request of GPUs together."""
+        total: dict[str, int] = {}
+        for pod in self.pods:
             for name, amount in pod.gpu_requests.items():
-                self.requested[name] = self.requested.get(name, 0) + amount
-        elif pod.gpu_requests or pod.other_gpu_claim:
-            end = ended_at(pod.pod)
-            if end is not None and (self.last_release is None or end > self.last_release):
-                self.last_release = end
+                total[name] = total.get(name, 0) + amount
+        return total
 
 
 class ReadNode(msgspec.Struct, frozen=True):
@@ -133,7 +141,8 @@ class NodeReader:
         status = read.node.status
         capacity = gpu_amounts(status.capacity if status else None)
         allocatable = gpu_amounts(status.allocatable if status else None)
-        for name in dict.fromkeys((*capacity, *allocatable, *bound.requested)):
+        requested = bound.requested
+        for name in dict.fromkeys((*capacity, *allocatable, *requested)):
             known = gpu_name(name)
             if known is not None:
                 yield GpuResource(
@@ -142,7 +151,7 @@ class NodeReader:
                     form=known.form,
                     capacity=capacity.get(name),
                     allocatable=allocatable.get(name),
-                    requested=bound.requested.get(name, 0),
+                    requested=requested.get(name, 0),
                 )
         published = self._dra.gpus_by_node.get(read.name)
         if published:
