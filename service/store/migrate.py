@@ -12,7 +12,10 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
 
+from service.store import catalog_tables
 from service.store.tables import Row
+
+__all__ = ["catalog_tables", "differences", "upgrade"]  # the tables belong to the metadata that is compared
 
 LOCK = 0x6770755F616476  # "gpu_adv"; any number does, as long as every version of gpu-advisor uses the same
 
