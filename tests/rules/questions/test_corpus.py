@@ -1,0 +1,86 @@
+"""The corpus that the reader learns from: its vocabulary, its size for each label and language, no line twice."""
+
+import re
+import unicodedata
+from collections import Counter
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from rules.questions.data import parse_yaml
+
+LANGUAGES = ("en", "es", "it")
+LEAST = 12
+CAUSES = """
+    arch_not_supported device_access_lost device_busy driver_image_missing driver_library_mismatch
+    driver_not_installed driver_too_old fabric_manager forward_compat_unsupported fractional_gpu_request
+    gang_not_ready gpu_hardware_fault gpu_out_of_memory hami_scheduler image_lacks_cuda_runtime insufficient_gpu
+    mig_profile_unavailable mig_strategy_mismatch mps_daemon mps_too_many_clients nccl_timeout nccl_wrong_interface
+    node_out_of_memory operator_missing ptx_toolchain rdma_not_used runtime_not_nvidia scale_from_zero
+    scale_up_limit selector_mismatch shared_request_too_large shm_too_small stale_allocation untolerated_taint
+    vendor_mismatch volume_multi_attach volume_zone_conflict
+"""
+LABELS = {"error": CAUSES.split()}
+KEYS = {"error": "cause", "cluster": "intent", "faq": "topic", "provider": "field"}
+LABELLED = [(kind, language) for kind in sorted(LABELS) for language in LANGUAGES]
+FILES = LABELLED
+
+
+def _document(kind: str, language: str) -> Any:
+    path = files("rules.questions.corpus") / f"{kind}.{language}.yaml"
+    return parse_yaml(path.read_text(encoding="utf-8"))
+
+
+def _text(line: Any) -> str:
+    return str(line["text"] if isinstance(line, dict) else line)
+
+
+def _texts(kind: str, language: str) -> list[str]:
+    document = _document(kind, language)
+    listed = [line for lines in document.values() for line in lines] if isinstance(document, dict) else document
+    return [_text(line) for line in listed]
+
+
+def _folded(text: str) -> str:
+    decomposed = unicodedata.normalize("NFD", text.lower())
+    plain = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return " ".join(re.findall(r"[a-z0-9]+", plain))
+
+
+def _known_reading(other: Any, kind: str) -> bool:
+    if isinstance(other, str):
+        return kind == "faq" and other in LABELS["faq"]
+    of = other.get("kind", kind)
+    if of in LABELS:
+        return other.get(KEYS[of]) in LABELS[of]
+    return of in ("provider", "compat", "sizing", "out_of_scope")
+
+
+@pytest.mark.parametrize(("kind", "language"), LABELLED)
+def test_every_label_has_lines_enough(kind: str, language: str) -> None:
+    document = _document(kind, language)
+    assert sorted(document) == sorted(LABELS[kind])
+    assert {label: len(lines) for label, lines in document.items() if len(lines) < LEAST} == {}
+
+
+@pytest.mark.parametrize(("kind", "language"), LABELLED)
+def test_lines_are_texts_and_further_readings_are_of_the_vocabulary(kind: str, language: str) -> None:
+    for lines in _document(kind, language).values():
+        for line in lines:
+            assert _text(line).strip() == _text(line) != ""
+            if isinstance(line, dict):
+                assert set(line) == {"text", "also_ok"}
+                assert [other for other in line["also_ok"] if not _known_reading(other, kind)] == []
+
+
+def test_no_line_stands_twice_even_in_other_spelling_or_language() -> None:
+    counted = Counter(_folded(text) for kind, language in FILES for text in _texts(kind, language))
+    assert [text for text, times in counted.items() if times > 1] == []
+
+
+@pytest.mark.parametrize(("kind", "language"), LABELLED)
+def test_people_describe_rather_than_name_the_label(kind: str, language: str) -> None:
+    for label, lines in _document(kind, language).items():
+        named = [line for line in lines if label.replace("_", " ") in _folded(_text(line))]
+        assert len(named) * 3 <= len(lines), label
