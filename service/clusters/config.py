@@ -14,6 +14,9 @@ Source = Literal["kubeconfig", "in-cluster", "snapshot"]
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$")]
 """Letters, digits, ``.``, ``_`` and ``-``, at most 63: it becomes part of URLs, metric labels and fingerprints."""
 
+Namespace = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+"""A DNS label, as Kubernetes wants it (RFC 1123)."""
+
 
 class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One cluster to read.
@@ -34,6 +37,13 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         timeout_seconds: for the whole collection, waiting and retrying included.
         max_parallel: kinds read at the same time; the API server counts each as one seat of its flow control.
         gzip: accept compressed answers. Worth it far away (a tenth of the bytes), costs time nearby.
+        watch: follow the cluster while the service runs, so that an audit costs no request and sees a change within
+            seconds. Without it every audit lists everything.
+        max_watches: watches at the same time, each of which keeps a connection; further kinds are listed now and then.
+        namespaces: read these namespaces only, with the rights of a Role in each (``gpu-advisor rbac --namespace``).
+            What is outside of them, and nodes where there is no right to see them, is unknown then: nothing is called
+            idle. Empty for the whole cluster. They are named rather than found out, since no API tells a user in which
+            namespaces their rights are, and a right that is taken away should be missed, not forgotten.
     """
 
     name: Name
@@ -46,6 +56,9 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     timeout_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 120.0
     max_parallel: Annotated[int, msgspec.Meta(ge=1, le=32)] = 4
     gzip: bool = False
+    watch: bool = True
+    max_watches: Annotated[int, msgspec.Meta(ge=2, le=100)] = 12
+    namespaces: list[Namespace] = []
 
     def __post_init__(self) -> None:
         chosen = [
@@ -59,6 +72,10 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         ]
         if len(chosen) > 1:
             raise ValueError(f"cluster {self.name!r} names {' and '.join(chosen)}; keep one of them")
+        if self.namespaces and self.snapshot:
+            raise ValueError(f"cluster {self.name!r}: namespaces are for live clusters; a snapshot holds what it holds")
+        if len(set(self.namespaces)) < len(self.namespaces):
+            raise ValueError(f"cluster {self.name!r} names a namespace twice")
         if self.observed_at is not None and not self.snapshot:
             raise ValueError(f"cluster {self.name!r}: observed_at is for snapshots; a live cluster is read now")
 

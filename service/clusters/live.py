@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from service.clusters.collect import collect
 from service.clusters.config import ClusterSettings, Source
+from service.clusters.mirror import ClusterMirror
 from service.clusters.model import Collected
 from service.clusters.transport import Transport
+from service.clusters.watch import Pace
 from service.clusters.wire import Decode, decode_json
 
 if TYPE_CHECKING:
@@ -25,13 +29,17 @@ class Login(Protocol):
 
 
 class LiveConnector:
-    """Reads a cluster through its API server. Every collection has its own connections and fresh credentials.
+    """Reads a cluster through its API server.
+
+    A collection has its own connections and fresh credentials. Once it is told to :meth:`follow`, it keeps what it has
+    read current, and collections cost no request.
 
     Args:
         settings: of the cluster; ``source`` says where the credentials are.
         env: environment for kubeconfig, credential plugins and the service's address.
         service_account: directory where the pod's service account is mounted.
         decode: wire format.
+        pace: how often a followed cluster is asked.
     """
 
     def __init__(
@@ -41,12 +49,15 @@ class LiveConnector:
         env: Mapping[str, str] | None = None,
         service_account: Path | None = None,
         decode: Decode = decode_json,
+        pace: Pace | None = None,
     ) -> None:
         self._settings = settings
         self._env = os.environ if env is None else env
         self._service_account = service_account
         self._decode = decode
         self._login: Login | None = None
+        self._pace = pace
+        self._mirror: ClusterMirror | None = None
 
     @property
     def name(self) -> str:
@@ -60,24 +71,44 @@ class LiveConnector:
 
     async def collect(self) -> Collected:
         """Read everything that rules need; see :class:`~service.clusters.model.Connector`."""
+        if self._mirror is not None:
+            return await self._mirror.collect()
         if self._login is None:
             # The official client takes about a second to import; the event loop goes on meanwhile.
-            self._login = await asyncio.to_thread(self._open_login)
+            self._login = await asyncio.to_thread(self._open_login, self._settings)
         transport = Transport(self.name, self._login.client, gzip=self._settings.gzip)
         try:
             return await collect(transport, self._settings, self._decode)
         finally:
             await transport.close()
 
-    async def close(self) -> None:
-        """Forget the login; connections are closed after every collection."""
-        self._login = None
+    def follow(self) -> bool:
+        """Keep the objects of the cluster current from now on; see :class:`~service.clusters.model.Followed`."""
+        if self._settings.watch and self._mirror is None:
+            self._mirror = ClusterMirror(self._settings, self._open_transport, self._decode, pace=self._pace)
+            self._mirror.start()
+        return self._mirror is not None
 
-    def _open_login(self) -> Login:
-        if self._settings.in_cluster:
+    async def changed(self) -> None:
+        """Wait for a change that matters; for ever where the cluster is not followed."""
+        await (self._mirror.changed() if self._mirror is not None else asyncio.Event().wait())
+
+    async def close(self) -> None:
+        """Stop following and forget the login; connections of a collection are closed after it."""
+        mirror, self._mirror, self._login = self._mirror, None, None
+        if mirror is not None:
+            await mirror.close()
+
+    async def _open_transport(self) -> Transport:
+        seats = self._settings.max_watches + self._settings.max_parallel
+        login = await asyncio.to_thread(self._open_login, msgspec.structs.replace(self._settings, max_parallel=seats))
+        return Transport(self.name, login.client, gzip=self._settings.gzip)
+
+    def _open_login(self, settings: ClusterSettings) -> Login:
+        if settings.in_cluster:
             from service.clusters.incluster import SERVICE_ACCOUNT, InClusterLogin
 
-            return InClusterLogin(self._settings, self._env, self._service_account or SERVICE_ACCOUNT)
+            return InClusterLogin(settings, self._env, self._service_account or SERVICE_ACCOUNT)
         from service.clusters.kubeconfig import KubeconfigLogin
 
-        return KubeconfigLogin(self._settings, self._env)
+        return KubeconfigLogin(settings, self._env)

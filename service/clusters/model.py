@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -25,6 +25,9 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
             the modification time of the newest ``file``; None for a live cluster.
         version: of the API server, for example ``v1.36.2``; None when it is not known.
         api_groups: that the API server serves, the core group left out; None when it was not asked, or would not say.
+        current_at: by kind, when the API server last confirmed its objects, where a cluster is followed; a kind that
+            was confirmed too long ago is in ``unreadable``.
+        notes: what is less than it should be although it can be read, one sentence each.
     """
 
     nodes: tuple[Node, ...]
@@ -37,6 +40,8 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     observed_from: ObservedFrom | None = None
     version: str | None = None
     api_groups: frozenset[str] | None = None
+    current_at: Mapping[str, datetime] = msgspec.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 class Connector(Protocol):
@@ -67,4 +72,17 @@ class Connector(Protocol):
 
     async def close(self) -> None:
         """Give connections back. A connector may be collected again afterwards."""
+        ...
+
+
+@runtime_checkable
+class Followed(Protocol):
+    """A connector that can follow its cluster: ``collect`` then gives what is true now and asks for nothing."""
+
+    def follow(self) -> bool:
+        """Begin to follow, in the background, until it is closed; False where the settings do not want it."""
+        ...
+
+    async def changed(self) -> None:
+        """Wait until something that matters is different from when it was last waited for."""
         ...

@@ -25,7 +25,7 @@ from aiohttp import web
 from tests.fakes import kubernetes_config as config
 from tests.fakes.kubernetes_faults import Fault, Faults
 from tests.fakes.kubernetes_state import ContinueTokenError, ExpiredError, Object, Resource, State, field_filter
-from tests.fakes.kubernetes_watch import BELL, STOP, Bell, watch
+from tests.fakes.kubernetes_watch import BELL, STOP, WATCHES, Bell, Watches, watch
 
 JSON = "application/json"
 GZIP_ABOVE_BYTES = 128 * 1024
@@ -53,6 +53,11 @@ EXPIRED = (
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
 
+NO_STREAMING = (
+    'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch '
+    "unless the WatchList feature gate is enabled"
+)
+"""kubernetes/apimachinery, pkg/apis/meta/internalversion/validation, and pkg/api/errors NewInvalid."""
 
 class Request:
     """A request as the server saw it, for tests that look at how kindly it was asked."""
@@ -78,14 +83,17 @@ class FakeKubernetes:
         state: the cluster; change it at any time.
         faults: what goes wrong.
         requests: what was asked, in order.
+        watches: those that are open, and what they are made to say.
         tokens: user by bearer token; remove one and it is revoked.
-        denied: resources (``pods``, ``daemonsets.apps``) that ``reader`` may not list. ``admin`` may list all.
+        denied: resources (``pods``, ``daemonsets.apps``) that ``reader`` may not read; ``watch pods`` takes away one
+            verb, ``pods in *`` what is not asked in one namespace, ``pods in team-a`` one namespace. ``admin`` may all.
     """
 
     def __init__(self, *, tls: config.Tls = "good") -> None:
         self.state = State()
         self.faults = Faults()
         self.requests: list[Request] = []
+        self.watches = Watches()
         self.tokens = {"reader-token-0000": READER, "admin-token-0000": ADMIN}
         self.denied: set[str] = {"secrets"}
         self.port = 0
@@ -159,11 +167,12 @@ class FakeKubernetes:
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(bell.ring)
 
-        self.state.changed = changed
+        self.state.changed = self.watches.ring = changed
         app = web.Application()
         app[BELL] = bell
         app[STOP] = self._stop
         app.router.add_route("*", "/{path:.*}", self._handle)
+        app[WATCHES] = self.watches
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         context: ssl.SSLContext | None = config.server_context(self._tls)
@@ -172,7 +181,7 @@ class FakeKubernetes:
         self.port = runner.addresses[0][1]
         started.set()
         await self._stop.wait()
-        self.state.changed = lambda: None
+        self.state.changed = self.watches.ring = lambda: None
         bell.ring()
         await runner.cleanup()
         await _cut_handshakes(self._loop)
@@ -217,7 +226,8 @@ class FakeKubernetes:
         plural, name = rest[0], rest[1] if len(rest) > 1 else None
         verb = "get" if name else "watch" if _true(request, "watch") else "list"
         resource_name = f"{plural}.{group}" if group else plural
-        if user != ADMIN and (resource_name in self.denied or (group, version, plural) not in self.state.resources):
+        refused = {resource_name, f"{verb} {resource_name}", f"{resource_name} in {namespace or '*'}"} & self.denied
+        if user != ADMIN and (refused or (group, version, plural) not in self.state.resources):
             return self._forbidden(request, user, verb, group, plural, namespace)  # comes before 404
         resource = self.state.resources.get((group, version, plural))
         if resource is None:
@@ -247,6 +257,8 @@ class FakeKubernetes:
             return self._status(request, 400, "BadRequest", str(error))
         if _true(request, "watch"):
             return await watch(request, self.state, resource, keep, namespace)
+            if "sendInitialEvents" in request.query and not self.watches.streaming:
+                return self._status(request, 422, "Invalid", NO_STREAMING, {"kind": "ListOptions"})
         asked = request.query.get("resourceVersion", "")
         if asked.isdigit() and int(asked) > self.state.revision:
             return self._future(request, asked)

@@ -12,7 +12,7 @@ class Fault(msgspec.Struct, kw_only=True):
     Attributes:
         plural: last part of the path (``pods``, ``version``), "*" for every request.
         times: how often; None for ever.
-        only_continued: only for pages after the first one.
+        only_continued: only for pages after the first one. only_watch, only_list: only for watches, or lists.
         status, retry_after, message, reason: a refusal.
         hang: never answer. disconnect: reset the connection. cut: stop in the middle of the body.
         body, content_type: answer 200 with this body.
@@ -22,6 +22,8 @@ class Fault(msgspec.Struct, kw_only=True):
     plural: str
     times: int | None = None
     only_continued: bool = False
+    only_watch: bool = False
+    only_list: bool = False
     status: int = 500
     retry_after: int | str | None = None
     reason: str = "InternalError"
@@ -59,6 +61,9 @@ class Faults:
                 if fault.plural not in ("*", path.rsplit("/", 1)[-1]) or fault.times == 0:
                     continue
                 if fault.only_continued and "continue" not in query:
+                    continue
+                watching = query.get("watch") == "true"
+                if (fault.only_watch and not watching) or (fault.only_list and watching):
                     continue
                 if fault.times is not None:
                     fault.times -= 1

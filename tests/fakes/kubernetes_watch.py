@@ -2,7 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 from aiohttp import web
 
@@ -30,6 +33,61 @@ STOP = web.AppKey("stop", asyncio.Event)
 """Set when the server goes away."""
 
 
+class Watches:
+    """The open watches, and what tests make them do. Thread-safe.
+
+    Attributes:
+        streaming: whether streaming lists are served; False answers as a server without the WatchList feature.
+        ring: wakes all watches.
+    """
+
+    def __init__(self) -> None:
+        self.streaming = True
+        self.ring: Callable[[], None] = lambda: None
+        self._lock = threading.Lock()
+        self._open: list[tuple[str, deque[bytes | None]]] = []
+
+    def number(self, plural: str) -> int:
+        """How many watches of a resource are open."""
+        with self._lock:
+            return sum(plural == name for name, _ in self._open)
+
+    def say(self, plural: str, *events: Object | bytes) -> None:
+        """Let the open watches of a resource send these lines."""
+        lines = [item if isinstance(item, bytes) else _line(item) for item in events]
+        self._order(plural, lines)
+
+    def end(self, plural: str) -> None:
+        """End the open watches of a resource, as a server does whose time is over."""
+        self._order(plural, [None])
+
+    def beat(self) -> None:
+        """Let every open watch send a bookmark, as the server does about once a minute."""
+        self._order("*", [b""])
+
+    def _order(self, plural: str, orders: "list[bytes] | list[None]") -> None:
+        with self._lock:
+            for name, pending in self._open:
+                if plural in ("*", name):
+                    pending.extend(orders)
+        self.ring()
+
+    @contextmanager
+    def opened(self, plural: str) -> "Iterator[deque[bytes | None]]":
+        """A watch while it is open: what it is to send; None ends it."""
+        entry: tuple[str, deque[bytes | None]] = (plural, deque())
+        with self._lock:
+            self._open.append(entry)
+        try:
+            yield entry[1]
+        finally:
+            with self._lock:
+                self._open = [item for item in self._open if item is not entry]
+
+
+WATCHES = web.AppKey("watches", Watches)
+
+
 async def watch(
     request: web.Request, state: State, resource: Resource, keep: Callable[[Object], bool], namespace: str | None
 ) -> web.StreamResponse:
@@ -39,22 +97,16 @@ async def watch(
     await response.prepare(request)
 
     async def send(kind: str, item: Object) -> None:
-        await response.write(json.dumps({"type": kind, "object": item}, separators=(",", ":")).encode() + b"\n")
+        await response.write(_line({"type": kind, "object": item}))
 
     bookmarks = request.query.get("allowWatchBookmarks") == "true"
-    asked = request.query.get("resourceVersion", "")
+    revision = _asked(request, state)
     if request.query.get("sendInitialEvents") == "true":
-        items, revision, _, _ = state.page(resource, keep, namespace, 0, "")
-        for item in items:
-            await send("ADDED", item)
-        if bookmarks:
-            await send("BOOKMARK", _bookmark(resource, revision, initial_events_end=True))
-    else:
-        revision = int(asked) if asked.isdigit() and asked != "0" else state.revision
-        if revision < state.compacted:
-            await send("ERROR", _too_old(revision, state.compacted))
-            await response.write_eof()
-            return response
+        revision = await _send_all(send, state, resource, keep, namespace)
+    elif revision < state.compacted:
+        await send("ERROR", _too_old(revision, state.compacted))
+        await response.write_eof()
+        return response
 
     def visible(item: Object) -> bool:
         return keep(item) and (namespace is None or item["metadata"].get("namespace") == namespace)
@@ -62,20 +114,64 @@ async def watch(
     stop = request.app[STOP]
     try:
         async with asyncio.timeout(float(request.query.get("timeoutSeconds", "1800"))):
-            while not stop.is_set():
-                rung = request.app[BELL].next
-                for change in state.changes_since(revision, resource):
-                    revision = change.revision
-                    if visible(change.object):
-                        await send(change.type, change.object)
-                await rung.wait()
+            with request.app[WATCHES].opened(resource.plural) as orders:
+                while not stop.is_set() and not _gone(request):
+                    rung = request.app[BELL].next
+                    for change in state.changes_since(revision, resource):
+                        revision = change.revision
+                        if visible(change.object):
+                            await send(change.type, change.object)
+                    if await _obeyed(response, orders, _bookmark(resource, revision)):
+                        break
+                    await rung.wait()
     except TimeoutError:
         if bookmarks:
             await send("BOOKMARK", _bookmark(resource, revision))
     except ConnectionResetError:
         return response
-    await response.write_eof()
+    if stop.is_set() and request.transport is not None:
+        request.transport.abort()
+    elif not _gone(request):
+        await response.write_eof()
     return response
+
+
+def _gone(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()
+
+
+async def _send_all(
+    send: Callable[[str, Object], Awaitable[None]],
+    state: State,
+    resource: Resource,
+    keep: Callable[[Object], bool],
+    namespace: str | None,
+) -> int:
+    """A streaming list; its revision."""
+    items, revision, _, _ = state.page(resource, keep, namespace, 0, "")
+    for item in items:
+        await send("ADDED", item)
+    await send("BOOKMARK", _bookmark(resource, revision, initial_events_end=True))
+    return revision
+
+
+def _asked(request: web.Request, state: State) -> int:
+    asked = request.query.get("resourceVersion", "")
+    return int(asked) if asked.isdigit() and asked != "0" else state.revision
+
+
+async def _obeyed(response: web.StreamResponse, orders: "deque[bytes | None]", bookmark: Object) -> bool:
+    """Send what tests want to be sent; whether they want the watch to end."""
+    while orders:
+        order = orders.popleft()
+        if order is None:
+            return True
+        await response.write(order or _line({"type": "BOOKMARK", "object": bookmark}))
+    return False
+
+
+def _line(event: Object) -> bytes:
+    return json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
 
 def _bookmark(resource: Resource, revision: int, *, initial_events_end: bool = False) -> Object:
