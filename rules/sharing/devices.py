@@ -42,6 +42,7 @@ class GeometryRow(Row, frozen=True, kw_only=True):
     Attributes:
         products: ids of ``gpus.json``.
         placement: where the starts are from: read from nvidia-smi, of NVIDIA's mock, or assumed.
+        device_ids: PCI ids as mig-parted's device filter takes them; empty: not known.
     """
 
     gpu: str
@@ -52,6 +53,8 @@ class GeometryRow(Row, frozen=True, kw_only=True):
     placement: Literal["read", "mock", "assumed"]
     placement_evidence: str
     profiles: tuple[ProfileRow, ...]
+    device_ids: tuple[str, ...] = ()
+    device_ids_source: str | None = None
 
 
 class MemoryRow(Row, frozen=True, kw_only=True):

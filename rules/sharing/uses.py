@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from rules.sharing.devices import Device
 from rules.sharing.kinds import MIB, AnyKind, Item, Mig
 from rules.sharing.large import Spread
 from rules.sharing.model import GpuUse, Placed
@@ -30,9 +31,34 @@ def uses_of(items: Sequence[Item], solution: Solution | None, spreads: Sequence[
         given = [0] * len(items)
         kinds = solution.best.kinds
         order = sorted(solution.best.packing.bins, key=lambda filled: (filled.kind, filled.items))
-        for filled in order:
-            uses.append(_use(kinds[filled.kind], filled.items, items, given))
+        made = [_use(kinds[filled.kind], filled.items, items, given) for filled in order]
+        devices = {each.device.name: each.device for each in kinds}
+        loaded = any(item.load is not None for item in items)
+        uses += [_alike(use, made, devices[use.gpu], loaded=loaded) for use in made]
     return tuple(msgspec.structs.replace(use, number=number) for number, use in enumerate(uses, start=1))
+
+
+def _alike(use: GpuUse, made: Sequence[GpuUse], device: Device, *, loaded: bool) -> GpuUse:
+    """Equal shares on all GPUs of a kind where that works, so that they can be on one node and replicas ask alike.
+
+    What nothing else shares is a whole GPU; MPS parts stay as they are where equal ones would be too small.
+    """
+    if use.mode not in ("mps", "time-slicing"):
+        return use
+    alike = [each for each in made if each.gpu == use.gpu and each.mode == use.mode]
+    most = max(each.shares for each in alike)
+    largest = max(item.need_gib for each in alike for item in each.placed)
+    if most == 1 or (use.mode == "mps" and use.shares == 1 and largest > device.memory_gib / most):
+        room = round(device.memory_gib, 3)
+        placed = tuple(msgspec.structs.replace(item, room_gib=room) for item in use.placed)
+        return msgspec.structs.replace(use, mode="whole", shares=1, placed=placed)
+    if use.mode == "time-slicing":
+        return msgspec.structs.replace(use, shares=most)
+    if loaded or largest > device.memory_gib / most:
+        return use
+    room = round(device.memory_gib / most, 3)
+    placed = tuple(msgspec.structs.replace(item, room_gib=room) for item in use.placed)
+    return msgspec.structs.replace(use, shares=most, placed=placed)
 
 
 def _use(kind: AnyKind, held: Sequence[tuple[int, int]], items: Sequence[Item], given: list[int]) -> GpuUse:
