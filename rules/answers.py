@@ -29,6 +29,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer in one language. ``text`` is Markdown (paragraphs, ``-`` lists, ``**bold**``, `` `code` ``, tables).
 
     Attributes:
+        id: under which the answer is on record, for feedback; None where nothing is recorded.
         language: language of ``text``: that of the question where it is one of ours, else English.
         kind: what sort of question was read.
         topic, also_topics: for ``faq``.
@@ -62,3 +63,23 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     follow_ups: tuple[str, ...] = ()
     answer: dict[str, Any] | None = None
     matched: tuple[str, ...] = ()
+    id: str | None = None
+
+
+class Previous(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read in the message before, in the same conversation; fields as in :class:`Answer`."""
+
+    language: Language
+    kind: Kind
+    topic: str | None = None
+    provider: str | None = None
+    field: str | None = None
+    filters: dict[str, Any] = msgspec.field(default_factory=dict)
+    entities: dict[str, Any] = msgspec.field(default_factory=dict)
+    intent: str | None = None
+    cause: str | None = None
+
+
+def previous(answer: Answer) -> Previous:
+    """What a message that follows ``answer`` may refer to."""
+    return Previous(**{name: getattr(answer, name) for name in Previous.__struct_fields__})

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import timedelta
 
+import msgspec
 import structlog
 
 from bot.port import ClusterHealth
 from rules.advice.readiness import Readiness, readiness
-from rules.answers import Answer
+from rules.answers import Answer, Previous
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts
 from rules.facts.prices import PriceBook
@@ -18,16 +19,16 @@ from service.alerts import Announcing
 from service.audits import Audits, Judge, run_audit_once
 from service.clock import Clock, Ids, SortableIds, utc_now
 from service.clusters import Connector, connect
-from service.errors import ClusterUnknown, RuleUnknown
+from service.errors import ClusterUnknown, RuleUnknown, StoreUnavailable
 from service.outbox import Notifier, Outbox
 from service.prices import price_book
 from service.registry.reader import ImageReader
 from service.schedule import Schedule
 from service.settings import Settings, check_rules
-from service.store import Store, audits, events, findings, outbox, retention
+from service.store import Store, audits, events, findings, outbox, questions, retention
 from service.store.sql import affected
 from service.store.tables import ClusterRow
-from service.views import AuditView, FindingPage, FindingState, Undelivered
+from service.views import AuditView, FindingPage, FindingState, UnansweredPage, Undelivered
 
 __all__ = ["GpuAdvisor", "run_audit_once"]
 
@@ -159,10 +160,80 @@ class GpuAdvisor:
         await _tried("store", self._store.close())
         self._schedule, self._opened = None, False
 
-    async def ask(self, text: str, *, language: Language | None = None) -> Answer:
-        """Answer a question, with what is true in the clusters now. See :func:`rules.questions.answer`."""
+    async def ask(self, text: str, *, language: Language | None = None, conversation: str | None = None) -> Answer:
+        """Answer a question, with what is true in the clusters now. See :func:`rules.questions.answer`.
+
+        Args:
+            conversation: name of the thread it is asked in; a follow-up is read in the light of what came before.
+
+        Returns:
+            The answer; its ``id`` takes feedback. A database that does not answer costs only the id and the memory of
+            the conversation.
+        """
         answer = self._answer or _answerer()
-        return await asyncio.to_thread(answer, text, clusters=self._audits.facts(), language=language)
+        before = await self._before(conversation)
+        context = {} if before is None else {"previous": before}
+        said: Answer = await asyncio.to_thread(
+            answer, text, clusters=self._audits.facts(), language=language, **context
+        )
+        return await self._remember(text, said, conversation)
+
+    async def feedback(self, answer_id: str, *, helped: bool, comment: str | None = None) -> None:
+        """Record whether an answer helped.
+
+        Raises:
+            AnswerUnknown: no answer on record has that id.
+        """
+        async with self._store.write() as session:
+            await questions.give_feedback(
+                session, answer_id, helped=helped, comment=comment, now=self._clock(), ids=self._ids
+            )
+
+    async def unanswered(
+        self, *, language: Language | None = None, limit: int = 50, cursor: str | None = None
+    ) -> UnansweredPage:
+        """Questions for the team to review: not answered, or the answer did not help; newest first.
+
+        Raises:
+            CursorInvalid: not a cursor of this list.
+        """
+        async with self._store.read() as session:
+            return await questions.unanswered(session, language=language, limit=limit, cursor=cursor)
+
+    async def forget_question(self, question_id: str) -> None:
+        """Delete a question that was reviewed.
+
+        Raises:
+            AnswerUnknown: no question on record has that id.
+        """
+        async with self._store.write() as session:
+            await questions.forget(session, question_id)
+
+    async def _before(self, conversation: str | None) -> Previous | None:
+        if conversation is None or not self._keeps_questions:
+            return None
+        try:
+            async with self._store.read() as session:
+                return await questions.before(session, conversation, self._clock())
+        except StoreUnavailable:
+            log.exception("a question is read without what came before it")
+            return None
+
+    async def _remember(self, text: str, said: Answer, conversation: str | None) -> Answer:
+        if not self._keeps_questions:
+            return said
+        id_ = self._ids()
+        try:
+            async with self._store.write() as session:
+                questions.record(session, text=text, answer=said, conversation=conversation, now=self._clock(), id_=id_)
+        except StoreUnavailable:
+            log.exception("a question is not on record")
+            return said
+        return msgspec.structs.replace(said, id=id_)
+
+    @property
+    def _keeps_questions(self) -> bool:
+        return self._opened and self._settings.questions.record
 
     async def clusters(self) -> list[ClusterHealth]:
         """Configured clusters, in the order of the settings."""
@@ -276,7 +347,12 @@ class GpuAdvisor:
         async with self._store.write() as session:
             now = self._clock()
             done = {"interrupted": await audits.interrupt(session, now)}
-        for step in retention.steps(now, keep=timedelta(days=kept.keep_days), keep_reports=kept.keep_reports):
+        for step in retention.steps(
+            now,
+            keep=timedelta(days=kept.keep_days),
+            keep_reports=kept.keep_reports,
+            keep_questions=timedelta(days=self._settings.questions.keep_days),
+        ):
             async with self._store.write() as session:
                 done[step.what] = await affected(session, step.statement)
         return done

@@ -9,6 +9,7 @@ The tree (``*`` is declared there)::
     │   ├── ClusterUnknown              no cluster of that name is configured
     │   ├── AuditUnknown                no audit has that id
     │   ├── RuleUnknown                 no rule has that id
+    │   ├── ProviderUnknown             no provider has that id, or no prices can be fetched for it
     │   └── CursorInvalid               a paging cursor that was not given out here
     ├── PermissionMissing *             a credential or a right is missing
     │   ├── ClusterUnauthorized         the API server does not accept the credentials (401), or there are none
@@ -19,6 +20,7 @@ The tree (``*`` is declared there)::
     │   ├── ClusterUnavailable          the API server answers, but with 429 or 5xx, also after retries
     │   ├── ClusterAnswerInvalid        an answer that is not what an API server says: cut, malformed, another service
     │   ├── RegistryTrouble             an image's configuration could not be read from its registry
+    │   ├── CatalogSourceTrouble        the prices of a provider could not be fetched
     │   └── StoreUnavailable            the database does not answer
     └── InternalFault *                 our own bug
 
@@ -101,6 +103,16 @@ class AuditUnknown(InputInvalid):
         super().__init__(f"there is no audit with the id {audit_id!r}; old audits are removed after a while")
 
 
+class AnswerUnknown(InputInvalid):
+    """No answer on record has that id."""
+
+    code = "answer-unknown"
+
+    def __init__(self, answer_id: str) -> None:
+        self.answer_id = answer_id
+        super().__init__(f"there is no answer with the id {answer_id!r}; old answers are removed after a while")
+
+
 class RuleUnknown(InputInvalid):
     """No rule has that id; ``known`` are those that there are."""
 
@@ -110,6 +122,17 @@ class RuleUnknown(InputInvalid):
         self.rule = rule
         self.known = tuple(known)
         super().__init__(f"there is no rule {rule!r}; there are: {', '.join(self.known)}")
+
+
+class ProviderUnknown(InputInvalid):
+    """No provider has that id, or no prices can be fetched for it; ``known`` are those that have."""
+
+    code = "provider-unknown"
+
+    def __init__(self, provider: str, known: Iterable[str] = ()) -> None:
+        self.provider = provider
+        self.known = tuple(known)
+        super().__init__(f"there is no provider {provider!r} here; there are: {', '.join(self.known)}")
 
 
 class CursorInvalid(InputInvalid):
@@ -182,6 +205,24 @@ class ClusterAnswerInvalid(ClusterTrouble, RemoteTrouble):
     """An answer that is not what a Kubernetes API server says: cut, malformed, or from another service."""
 
     code = "cluster-answer-invalid"
+
+
+class CatalogSourceTrouble(RemoteTrouble):
+    """The prices of a provider could not be fetched; those before stay.
+
+    Args:
+        reason: ``unreachable``, ``timeout``, ``unavailable``, ``too-large`` or ``invalid``.
+        provider: its id.
+        detail: what happened, without a full stop.
+    """
+
+    code = "catalog-source-trouble"
+
+    def __init__(self, reason: str, provider: str, detail: str) -> None:
+        self.reason = reason
+        self.provider = provider
+        self.detail = redact(detail)
+        super().__init__(f"{provider}: {self.detail}")
 
 
 class RegistryTrouble(RemoteTrouble):

@@ -62,6 +62,19 @@ class AlertSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     give_up_hours: Annotated[int, msgspec.Meta(ge=1, le=168)] = 24
 
 
+class QuestionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is kept of questions, so that the team sees what stays unanswered.
+
+    Attributes:
+        record: whether questions are recorded at all; without it there is no feedback, no list of unanswered questions
+            and no memory of a conversation.
+        keep_days: age at which they are deleted.
+    """
+
+    record: bool = True
+    keep_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 90
+
+
 class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``text`` for people at a terminal, ``json`` for a log collector."""
 
@@ -110,6 +123,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         rules: rules of the team's own, or names of files and folders that hold some; :func:`load` reads those, so that
             only rules are left.
         registry: whether image registries are asked which CUDA an image holds.
+        questions: what is kept of the questions that people ask.
     """
 
     database_url: str = DEFAULT_DATABASE
@@ -126,6 +140,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     slack: SlackSettings = SlackSettings()
     log: LogSettings = LogSettings()
     registry: RegistrySettings = RegistrySettings()
+    questions: QuestionSettings = QuestionSettings()
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}

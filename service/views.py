@@ -5,7 +5,9 @@ from typing import Literal
 
 import msgspec
 
+from rules.answers import Previous
 from rules.findings import Finding, Report, Severity
+from rules.language import Language
 
 AuditState = Literal["queued", "running", "done", "failed"]
 FindingState = Literal["open", "resolved", "withdrawn"]
@@ -102,3 +104,35 @@ class Undelivered(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     detail: str
     since: datetime
+
+
+Why = Literal["abstained", "asked-back", "not-helped"]
+"""Why a question counts as unanswered: outside what is known, not clear enough, or people say it did not help."""
+
+
+class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
+    """A question for the team to review.
+
+    Attributes:
+        id: that of the answer.
+        text: without people and secrets; null when it is not kept any more.
+        read: what was read in it.
+        helped, not_helped: how many people said so; comments: what they added.
+    """
+
+    id: str
+    asked_at: datetime
+    language: Language
+    why: Why
+    text: str | None
+    read: Previous
+    helped: int
+    not_helped: int
+    comments: list[str]
+
+
+class UnansweredPage(msgspec.Struct, frozen=True):
+    """One page of them, newest first; ``next_cursor`` is None on the last page."""
+
+    items: list[Unanswered]
+    next_cursor: str | None = None

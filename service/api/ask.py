@@ -41,4 +41,4 @@ class AskController(Controller):
         self, advisor: Advisor, data: Annotated[AskRequest, Body(title="Question", examples=_EXAMPLES)]
     ) -> Answer:
         """Answer a question."""
-        return await advisor.ask(data.text, language=data.language)
+        return await advisor.ask(data.text, language=data.language, conversation=data.conversation)

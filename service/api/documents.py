@@ -176,10 +176,24 @@ class AskRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         text: at most 20,000 characters, and not blank.
         language: the reader's own, used where the text is too short to tell its language.
+        conversation: any name for the thread that the question belongs to (at most 200 characters); a follow-up such
+            as "and on GKE?" is then read in the light of the question before. Only a digest of it is kept.
     """
 
     text: Annotated[str, msgspec.Meta(max_length=20_000, pattern=r"\S")]
     language: Language | None = None
+    conversation: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+
+
+class FeedbackRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether an answer helped.
+
+    Attributes:
+        comment: what was missing or wrong, at most 2,000 characters; names of people and secrets are not kept.
+    """
+
+    helped: bool
+    comment: Annotated[str, msgspec.Meta(max_length=2000)] | None = None
 
 
 def finding_document(finding: Finding, language: Language) -> FindingDocument:

@@ -103,10 +103,11 @@ class FindingController(Controller):
         )
         language = language_of(request, lang)
         document = FindingList([tracked_document(view, language) for view in page.items], page.next_cursor)
-        return Response(document, headers=_link(request, page.next_cursor))
+        return Response(document, headers=next_link(request, page.next_cursor))
 
 
-def _link(request: Request[Any, Any, Any], cursor: str | None) -> dict[str, str]:
+def next_link(request: Request[Any, Any, Any], cursor: str | None) -> dict[str, str]:
+    """The ``Link`` header to the next page of what was asked for; nothing on the last page."""
     if cursor is None:
         return {}
     query = [(key, value) for key, value in request.query_params.multi_items() if key != "cursor"]

@@ -12,7 +12,7 @@ from rules.answers import Answer
 from rules.engine import Rule
 from rules.findings import Severity
 from rules.language import Language
-from service.views import AuditView, FindingPage, FindingState
+from service.views import AuditView, FindingPage, FindingState, UnansweredPage
 
 
 class UseCases(Protocol):
@@ -26,8 +26,34 @@ class UseCases(Protocol):
         """Finish or abandon what is running, within a bound."""
         ...
 
-    async def ask(self, text: str, *, language: Language | None = None) -> Answer:
-        """Answer a question."""
+    async def ask(self, text: str, *, language: Language | None = None, conversation: str | None = None) -> Answer:
+        """Answer a question; ``conversation`` names the thread it belongs to."""
+        ...
+
+    async def feedback(self, answer_id: str, *, helped: bool, comment: str | None = None) -> None:
+        """Record whether an answer helped.
+
+        Raises:
+            AnswerUnknown: no answer on record has that id.
+        """
+        ...
+
+    async def unanswered(
+        self, *, language: Language | None = None, limit: int = 50, cursor: str | None = None
+    ) -> UnansweredPage:
+        """Questions for the team to review, newest first.
+
+        Raises:
+            CursorInvalid: the cursor is not one that was given out.
+        """
+        ...
+
+    async def forget_question(self, question_id: str) -> None:
+        """Delete a question that was reviewed.
+
+        Raises:
+            AnswerUnknown: no question on record has that id.
+        """
         ...
 
     async def clusters(self) -> Sequence[ClusterHealth]:

@@ -10,7 +10,7 @@ from litestar.exceptions import ClientException, HTTPException, ValidationExcept
 from litestar.openapi.datastructures import ResponseSpec
 
 from rules.errors import AdvisorError, InputInvalid, PermissionMissing, RemoteTrouble
-from service.errors import AuditUnknown, ClusterUnknown, RuleUnknown, StoreUnavailable
+from service.errors import AnswerUnknown, AuditUnknown, ClusterUnknown, RuleUnknown, StoreUnavailable
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:gpu-advisor:problem:"
@@ -82,7 +82,7 @@ def request_id_of(scope: Any) -> str:
 def from_advisor_error(request: Request[Any, Any, Any], error: AdvisorError) -> Response[Problem]:
     """Each branch of the error tree to its status; faults of our own say nothing but their instance."""
     match error:
-        case ClusterUnknown() | AuditUnknown() | RuleUnknown():
+        case ClusterUnknown() | AnswerUnknown() | AuditUnknown() | RuleUnknown():
             status, title = 404, "There is no such thing here"
         case InputInvalid():
             status, title = 400, "The request cannot be used"

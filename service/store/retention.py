@@ -8,7 +8,16 @@ from sqlalchemy import delete, func, update
 from sqlalchemy.sql.expression import Executable
 from sqlmodel import col, select
 
-from service.store.tables import AlertRow, AuditRow, FindingRow, OutboxRow, SlackEventRow
+from service.store.questions import TEXT_KEPT, unhelpful
+from service.store.tables import (
+    AlertRow,
+    AuditRow,
+    FeedbackRow,
+    FindingRow,
+    OutboxRow,
+    QuestionRow,
+    SlackEventRow,
+)
 
 EVENTS_KEPT = timedelta(days=1)
 """Slack repeats a delivery for about an hour at most."""
@@ -21,8 +30,9 @@ class Step(msgspec.Struct, frozen=True):
     statement: Executable
 
 
-def steps(now: datetime, *, keep: timedelta, keep_reports: int) -> list[Step]:
-    """Delete what ended longer ago than ``keep``, and all reports but the newest of each cluster.
+def steps(now: datetime, *, keep: timedelta, keep_reports: int, keep_questions: timedelta) -> list[Step]:
+    """Delete what ended longer ago than ``keep``, all reports but the newest of each cluster, questions older than
+    ``keep_questions``, and the text of answered ones after :data:`~service.store.questions.TEXT_KEPT`.
 
     The order is that of the references: what is deleted first is what the others hang on.
     """
@@ -57,6 +67,9 @@ def steps(now: datetime, *, keep: timedelta, keep_reports: int) -> list[Step]:
                 col(FindingRow.id).not_in(select(AlertRow.finding_id)),
             ),
         ),
+        Step("feedback", _old(FeedbackRow, col(FeedbackRow.question_id).in_(_old_questions(now - keep_questions)))),
+        Step("questions", _old(QuestionRow, col(QuestionRow.id).in_(_old_questions(now - keep_questions)))),
+        Step("question_texts", _answered_texts(now - TEXT_KEPT)),
         Step("audits", _old(AuditRow, col(AuditRow.finished_at) < cutoff)),
         Step("reports", _surplus_reports(keep_reports)),
     ]
@@ -71,3 +84,20 @@ def _surplus_reports(keep: int) -> Executable:
     places = select(AuditRow.id, place.label("place")).where(col(AuditRow.report).is_not(None)).subquery()
     surplus = select(places.c.id).where(places.c.place > keep)
     return update(AuditRow).where(col(AuditRow.id).in_(surplus)).values(report=None)
+
+
+def _old_questions(cutoff: datetime) -> Any:
+    return select(QuestionRow.id).where(col(QuestionRow.asked_at) < cutoff)
+
+
+def _answered_texts(cutoff: datetime) -> Executable:
+    return (
+        update(QuestionRow)
+        .where(
+            col(QuestionRow.outcome) == "answered",
+            col(QuestionRow.asked_at) < cutoff,
+            col(QuestionRow.text).is_not(None),
+            ~unhelpful(),
+        )
+        .values(text=None)
+    )

@@ -172,6 +172,37 @@ class OutboxRow(Row, table=True):
     last_error: str | None = Field(default=None, sa_column=_text(nullable=True))
 
 
+class QuestionRow(Row, table=True):
+    """A question that was asked and what was read in it; never who asked.
+
+    ``text``: redacted; kept while the question counts as unanswered, else only for a day, in case someone says that the
+    answer did not help. ``conversation``: digest of the thread that it was asked in.
+    """
+
+    __tablename__ = "questions"
+    __table_args__ = (Index("ix_questions_conversation_id", "conversation", "id"),)
+
+    id: str = Field(primary_key=True)
+    asked_at: datetime = Field(sa_column=_moment(index=True))
+    language: str
+    outcome: str = Field(index=True)
+    text: str | None = Field(default=None, sa_column=_text(nullable=True))
+    conversation: str | None = None
+    reading: Any = Field(sa_column=Column(Document, nullable=False))
+
+
+class FeedbackRow(Row, table=True):
+    """Whether an answer helped, as one person said."""
+
+    __tablename__ = "feedback"
+
+    id: str = Field(primary_key=True)
+    question_id: str = Field(foreign_key="questions.id", index=True)
+    given_at: datetime = Field(sa_column=_moment())
+    helped: bool
+    comment: str | None = Field(default=None, sa_column=_text(nullable=True))
+
+
 class SlackEventRow(Row, table=True):
     """An event id that Slack has delivered, kept for a while to recognise repeated deliveries."""
 

@@ -12,16 +12,16 @@ import uvicorn
 
 from bot.port import ClusterHealth
 from rules.advice.readiness import Readiness, Requirement
-from rules.answers import Answer
+from rules.answers import Answer, Previous
 from rules.checks import RULES
 from rules.engine import Rule
 from rules.findings import Cost, Evidence, Finding, Note, ObjectRef, Report, Severity, SkippedRule, Unreadable
 from rules.language import Language
 from service.app import build
 from service.cli.server import listen
-from service.errors import AuditUnknown, ClusterUnknown, CursorInvalid
+from service.errors import AnswerUnknown, AuditUnknown, ClusterUnknown, CursorInvalid
 from service.settings import Settings
-from service.views import AuditView, FindingPage, FindingState, FindingView
+from service.views import AuditView, FindingPage, FindingState, FindingView, Unanswered, UnansweredPage
 
 NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 
@@ -59,6 +59,7 @@ class DoubleAdvisor:
     def __init__(self) -> None:
         self.asked: list[tuple[str, Language | None]] = []
         self.filters: list[dict[str, object]] = []
+        self.said: list[tuple[str, bool, str | None]] = []
         self.problems: list[str] = []
         self.running = False
         self.fault: Exception | None = None
@@ -85,11 +86,38 @@ class DoubleAdvisor:
     async def stop(self) -> None:
         self.running = False
 
-    async def ask(self, text: str, *, language: Language | None = None) -> Answer:
+    async def ask(self, text: str, *, language: Language | None = None, conversation: str | None = None) -> Answer:
         if self.fault is not None:
             raise self.fault
         self.asked.append((text, language))
         return Answer(language=language or "es", kind="faq", topic="multiple_workloads_per_gpu", text="Sí, **puedes**.")
+
+    async def feedback(self, answer_id: str, *, helped: bool, comment: str | None = None) -> None:
+        if answer_id != "answer-1":
+            raise AnswerUnknown(answer_id)
+        self.said.append((answer_id, helped, comment))
+
+    async def unanswered(
+        self, *, language: Language | None = None, limit: int = 50, cursor: str | None = None
+    ) -> UnansweredPage:
+        if cursor not in (None, "next"):
+            raise CursorInvalid(str(cursor))
+        item = Unanswered(
+            id="answer-1",
+            asked_at=NOW,
+            language=language or "it",
+            why="abstained",
+            text="che tempo fa?",
+            read=Previous(language="it", kind="out_of_scope"),
+            helped=0,
+            not_helped=0,
+            comments=[],
+        )
+        return UnansweredPage([item], None if cursor else "next")
+
+    async def forget_question(self, question_id: str) -> None:
+        if question_id != "answer-1":
+            raise AnswerUnknown(question_id)
 
     async def clusters(self) -> Sequence[ClusterHealth]:
         return [ClusterHealth(name="prod", state="ok", gpu_nodes=3, open_findings={"medium": 5}, audited_at=1.0)]

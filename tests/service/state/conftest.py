@@ -12,7 +12,7 @@ from rules.facts.prices import PriceBook
 from rules.policy import Policy
 from service.advisor import GpuAdvisor
 from service.outbox import Notifier
-from service.settings import AlertSettings, AuditSettings, Settings
+from service.settings import AlertSettings, AuditSettings, QuestionSettings, Settings
 from tests.service.state.doubles import RULES, Channel, Clock, ScriptedCluster, numbered_ids
 
 
@@ -36,6 +36,7 @@ class Advisors:
         policy: Policy | None = None,
         audit: AuditSettings | None = None,
         alerts: AlertSettings | None = None,
+        questions: QuestionSettings | None = None,
         **options: Any,
     ) -> GpuAdvisor:
         settings = Settings(
@@ -43,6 +44,7 @@ class Advisors:
             policy=policy or Policy(),
             audit=audit or AuditSettings(),
             alerts=alerts or AlertSettings(),
+            questions=questions or QuestionSettings(),
             slack=SlackSettings(),
         )
         ids = numbered_ids(f"{len(self.made):02}")
