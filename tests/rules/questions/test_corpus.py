@@ -21,7 +21,12 @@ CAUSES = """
     scale_up_limit selector_mismatch shared_request_too_large shm_too_small stale_allocation untolerated_taint
     vendor_mismatch volume_multi_attach volume_zone_conflict
 """
-LABELS = {"error": CAUSES.split()}
+INTENTS = """
+    audit component_status cost cpu_pods_on_gpu_nodes cuda_mismatch drain_impact driver_version free_gpus gpu_inventory
+    gpu_pods idle_cost idle_nodes idle_pods namespace_usage node_health pending_reason recent_crashes right_sizing
+    scale_down_blockers sharing_config spot_nodes unrequested_gpu_use
+"""
+LABELS = {"error": CAUSES.split(), "cluster": INTENTS.split()}
 KEYS = {"error": "cause", "cluster": "intent", "faq": "topic", "provider": "field"}
 LABELLED = [(kind, language) for kind in sorted(LABELS) for language in LANGUAGES]
 FILES = LABELLED
