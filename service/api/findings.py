@@ -110,5 +110,5 @@ def next_link(request: Request[Any, Any, Any], cursor: str | None) -> dict[str, 
     """The ``Link`` header to the next page of what was asked for; nothing on the last page."""
     if cursor is None:
         return {}
-    query = [(key, value) for key, value in request.query_params.multi_items() if key != "cursor"]
+    query = sorted((key, value) for key, value in request.query_params.multi_items() if key != "cursor")
     return {"link": f'<{request.url.path}?{urlencode([*query, ("cursor", cursor)])}>; rel="next"'}
