@@ -22,7 +22,7 @@ from tests.rules.facts.make import pod as make_pod
 
 PRICES = bundled()
 KINDS = ("Node", "Pod", "Event", "ResourceClaim", "ResourceSlice", "DeviceClass", "Machine")
-NAMES = ("n1", "n2", "n3")
+NAMES = ("n1", "n2")
 GPU: Mapping[str, Any] = {"nvidia.com/gpu": "2", "cpu": "8", "memory": "32Gi", "pods": "110"}
 CPU: Mapping[str, Any] = {"cpu": "8", "memory": "32Gi", "pods": "110"}
 VISIBLE = {"name": "c", "image": "cuda", "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
@@ -90,10 +90,10 @@ pods = st.builds(
     lambda name, container, on, phase, spec: make_pod(
         name, container, on=on, phase=phase, spec=spec, status={"containerStatuses": [{"name": "c", **ENDED}]}
     ),
-    st.sampled_from([f"p{number}" for number in range(6)]),
+    st.sampled_from([f"p{number}" for number in range(4)]),
     containers,
-    st.sampled_from([*NAMES, "gone", None]),
-    st.sampled_from(["Running", "Pending", "Succeeded"]),
+    st.sampled_from(["n1", "n1", "n2", "gone", None]),
+    st.sampled_from(["Running", "Running", "Pending", "Succeeded"]),
     st.sampled_from([{}, claiming]),
 )
 
@@ -111,19 +111,19 @@ def histories(draw: st.DrawFn) -> list[Objects]:
     running: dict[str, Pod] = {}
     others: dict[str, tuple[OtherObject, ...]] = {}
     states = []
-    for _ in range(draw(st.integers(2, 5))):
-        for fresh_node in draw(st.lists(nodes, max_size=3)):
+    for step in range(draw(st.integers(2, 5))):
+        for fresh_node in draw(st.lists(nodes, max_size=1 if step else 4)):
             held[fresh_node.metadata.name] = fresh_node
         for fresh_pod in draw(st.lists(pods, max_size=4)):
             running[fresh_pod.metadata.name] = fresh_pod
         for name in draw(st.lists(st.sampled_from(sorted(running)), max_size=2)) if running else ():
             running.pop(name, None)
-        for name in draw(st.lists(st.sampled_from(sorted(held)), max_size=1)) if held else ():
-            held.pop(name, None)
+        if held and draw(st.integers(0, 4)) == 0:
+            held.pop(draw(st.sampled_from(sorted(held))))
         if draw(st.booleans()):
-            on = draw(st.sampled_from([None, *NAMES]))
+            others["ResourceClaim"] = (claim("c1", draw(st.sampled_from([None, *NAMES]))),)
+        if draw(st.booleans()):
             sliced = draw(st.dictionaries(st.sampled_from(NAMES), st.integers(0, 2), max_size=2))
-            others["ResourceClaim"] = (claim("c1", on),)
             others["ResourceSlice"] = tuple(slice_of(name, devices) for name, devices in sorted(sliced.items()))
         if draw(st.booleans()):
             others["Machine"] = tuple(draw(machines))
@@ -161,6 +161,20 @@ def test_reports_after_any_changes_equal_reports_from_nothing(states: list[Objec
     for step, state in enumerate(states):
         facts = builder.build(NOW + timedelta(minutes=step), **_all(state))
         assert evaluate(facts, Policy(), RULES) == evaluate(fresh(state, step), Policy(), RULES)
+
+
+def test_a_claim_that_holds_a_device_changes_its_node_alone() -> None:
+    builder = FactsBuilder("c", PRICES)
+    held = (make_node("n1", gpus=CPU), make_node("n2", gpus=CPU))
+    slices = tuple(slice_of(name, 2) for name in NAMES)
+    requested = []
+    built = []
+    for on in (None, "n1", "n2"):
+        others = {"ResourceSlice": slices, "ResourceClaim": (claim("c1", on),)}
+        built.append(builder.build(NOW, nodes=held, pods=(), others=others, read_kinds=KINDS).nodes)
+        requested.append([node.resources[0].requested for node in built[-1]])
+    assert requested == [[0, 0], [1, 0], [0, 1]]
+    assert built[1][1] is built[0][1]
 
 
 def test_what_did_not_change_is_not_derived_again() -> None:
