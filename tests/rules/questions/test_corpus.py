@@ -26,7 +26,12 @@ INTENTS = """
     gpu_pods idle_cost idle_nodes idle_pods namespace_usage node_health pending_reason recent_crashes right_sizing
     scale_down_blockers sharing_config spot_nodes unrequested_gpu_use
 """
-LABELS = {"error": CAUSES.split(), "cluster": INTENTS.split()}
+TOPICS = """
+    drivers_preinstalled multiple_workloads_per_gpu single_gpu_worth_it multinode_checklist what_k8s_support_means
+    managed_vs_own why_kubernetes sharing_options driver_cuda_alignment networking storage spot billing_idle
+    device_plugin gpu_operator batch_jobs inference_at_scale distributed_training amd
+"""
+LABELS = {"error": CAUSES.split(), "cluster": INTENTS.split(), "faq": TOPICS.split()}
 KEYS = {"error": "cause", "cluster": "intent", "faq": "topic", "provider": "field"}
 LABELLED = [(kind, language) for kind in sorted(LABELS) for language in LANGUAGES]
 FILES = LABELLED
