@@ -200,7 +200,7 @@ class Asked:
 
     def _prices(self, row: Row) -> Iterator[tuple[Purchase, float | None]]:
         offer, spot = row.offer, self.filters.spot
-        own: Purchase = "contract" if offer.source.startswith("contract price") else "on_demand"
+        own: Purchase = "contract" if offer.contract else "on_demand"
         if spot is True:
             if offer.spot_price_usd_hour is not None:
                 yield "spot", offer.spot_price_usd_hour

@@ -42,6 +42,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
         price_usd_hour, spot_price_usd_hour: of the whole instance; None when the list has none.
         as_of: ISO date; None when the list carries none.
         arch: of the CPU, where the list tells it.
+        contract: the price is the team's own.
     """
 
     provider: str
@@ -57,6 +58,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     as_of: str | None
     source: str
     arch: Literal["amd64", "arm64"] | None = None
+    contract: bool = False
 
 
 class ContractPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -128,6 +130,34 @@ class PriceBook(msgspec.Struct, frozen=True, dict=True):
         book.__dict__.update({name: index for name, index in self.__dict__.items() if name.startswith("_by_")})
         return book
 
+    def contracted(self) -> tuple[Offer, ...]:
+        """The offers at the prices that the team pays: contract prices in place of listed ones, where they bear on a
+        machine. A contract that does not say whether it holds for spot takes the place of both."""
+        return tuple(map(self._contracted, self.offers)) if self.contract else self.offers
+
+    def _contracted(self, offer: Offer) -> Offer:
+        whole = offer.gpu_count is not None and offer.gpu_count >= 1 and offer.gpu_count == int(offer.gpu_count)
+        for spot in (False, True):
+            asked = _Asked(
+                provider=offer.provider,
+                instance_type=offer.instance_type,
+                region=offer.region,
+                spot=spot,
+                model=model_key(offer.gpu_model) or offer.gpu_model,
+                gpus=int(offer.gpu_count or 0) if whole else None,
+            )
+            own = self._own(asked)
+            if own is not None:
+                name = "spot_price_usd_hour" if spot else "price_usd_hour"
+                offer = msgspec.structs.replace(
+                    offer, **{name: own.usd_hour}, as_of=own.as_of, source=own.source, contract=True
+                )
+        return offer
+
+    def _own(self, asked: _Asked) -> Price | None:
+        found = [price for row in self.contract if (price := asked.under(row)) is not None]
+        return max(found, key=lambda pair: pair[0])[1] if found else None
+
     def find(
         self,
         *,
@@ -155,13 +185,9 @@ class PriceBook(msgspec.Struct, frozen=True, dict=True):
             gpus: physical GPUs of the node.
         """
         asked = _Asked(provider, instance_type, region, bool(spot), product and (model_key(product) or product), gpus)
-        own = max(
-            (found for row in self.contract if (found := asked.under(row)) is not None),
-            key=lambda found: found[0],
-            default=None,
-        )
+        own = self._own(asked)
         if own is not None:
-            return own[1]
+            return own
         if provider is None:
             provider = self.provider_of(instance_type)
         if provider is None:

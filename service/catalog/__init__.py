@@ -1,0 +1,1 @@
+"""The price catalogue: bundled offers, refreshed by gpuhunt, under the team's own prices and providers."""
