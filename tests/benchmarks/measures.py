@@ -23,7 +23,7 @@ TOKEN = "reader-token-0000"
 
 
 def peak_mib() -> float:
-    """The most memory this process has had so far (Linux; what getrusage says includes the parent's before the exec)."""
+    """The most memory this process has had so far (Linux; getrusage counts the parent's before the exec)."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
