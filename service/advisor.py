@@ -19,9 +19,11 @@ from service.alerts import Announcing
 from service.audits import Audits, Judge, run_audit_once
 from service.clock import Clock, Ids, SortableIds, utc_now
 from service.clusters import Connector, connect
+from service.clusters.model import Followed
 from service.errors import ClusterUnknown, RuleUnknown, StoreUnavailable
 from service.outbox import Notifier, Outbox
 from service.prices import price_book
+from service.reactions import Reactions
 from service.registry.reader import ImageReader
 from service.schedule import Schedule
 from service.settings import Settings, check_rules
@@ -111,8 +113,9 @@ class GpuAdvisor:
         self._scheduled_once: set[str] = set()
 
     async def start(self) -> None:
-        """:meth:`open`, then run the schedule."""
+        """:meth:`open`, then follow the clusters and run the schedule."""
         await self.open()
+        self._follow()
         self._schedule = Schedule(
             list(self._connectors),
             interval_seconds=self._settings.audit.interval_seconds,
@@ -361,6 +364,15 @@ class GpuAdvisor:
         """Send what is due now. Whoever waits for it may be cancelled without stopping a message half-way."""
         if self._outbox is not None:
             await asyncio.shield(self._spawn(self._outbox.drain(), "outbox"))
+
+    def _follow(self) -> None:
+        every = self._settings.audit.react_seconds
+        reactions = Reactions(self._audits.react, every_seconds=every)
+        for name, connector in self._connectors.items():
+            if isinstance(connector, Followed) and connector.follow():
+                self._audits.keep_facts(name)
+                if every:
+                    self._spawn(reactions.follow(name, connector), f"follow {name}")
 
     def _snapshots(self) -> list[str]:
         return [name for name, connector in self._connectors.items() if connector.kind == "snapshot"]

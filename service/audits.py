@@ -7,6 +7,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 
 import msgspec
@@ -14,7 +15,7 @@ import structlog
 
 from rules.engine import Rule, evaluate
 from rules.errors import AdvisorError
-from rules.facts.cluster import ClusterFacts
+from rules.facts.cluster import ClusterFacts, FactsBuilder
 from rules.facts.prices import PriceBook
 from rules.findings import Report
 from rules.policy import Policy
@@ -28,7 +29,7 @@ from service.settings import AuditSettings
 from service.store import Store
 from service.store import audits as audit_store
 from service.store import findings as finding_store
-from service.store.tables import AuditRow
+from service.store.tables import AuditRow, FindingRow
 from service.views import AuditError, AuditView
 
 LEASE = timedelta(seconds=120)
@@ -46,6 +47,7 @@ async def run_audit_once(
     rules: Sequence[Rule] | None = None,
     deadline_seconds: float | None = None,
     images: ImageConfigs | None = None,
+    builder: FactsBuilder | None = None,
 ) -> tuple[ClusterFacts, Report]:
     """Read a cluster and judge it; nothing is stored.
 
@@ -54,6 +56,7 @@ async def run_audit_once(
         rules: None takes all rules.
         deadline_seconds: hard end, beyond the connector's own; None for none.
         images: reads image configurations; None leaves images to their tags.
+        builder: keeps facts of objects that did not change since it was used last; None derives all.
 
     Raises:
         ClusterError, ConfigInvalid, SnapshotInvalid: the cluster could not be read.
@@ -67,7 +70,7 @@ async def run_audit_once(
         async with asyncio.timeout(deadline_seconds):
             collected = await connector.collect()
             # in a thread: a large cluster takes long enough to hold up answers and health checks
-            facts = await asyncio.to_thread(to_facts, connector.name, collected, now, prices)
+            facts = await asyncio.to_thread(to_facts, connector.name, collected, now, prices, builder)
             if images is not None and facts.gpu_images:
                 configs = await images.configs(facts.gpu_images)
                 facts = msgspec.structs.replace(facts, image_configs=configs)
@@ -88,6 +91,10 @@ class Judge(msgspec.Struct, frozen=True):
     prices: PriceBook
     announcing: Announcing
     images: ImageConfigs | None = None
+
+
+Reading = tuple[ClusterFacts, Report]
+"""What a reading of a cluster gave."""
 
 
 class Audits:
@@ -122,6 +129,8 @@ class Audits:
         self._slots = asyncio.Semaphore(settings.parallel)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._facts: dict[str, ClusterFacts] = {}
+        self._builders: dict[str, FactsBuilder] = {}
+        self._reads: dict[str, asyncio.Lock] = {name: asyncio.Lock() for name in connectors}
 
     def facts(self) -> list[ClusterFacts]:
         """Facts of the latest complete reading of every cluster, in the order of the settings."""
@@ -140,12 +149,66 @@ class Audits:
             everyone = self._store.dialect == "sqlite"
             return await audit_store.interrupt(session, self._clock(), everyone=everyone)
 
+    def keep_facts(self, cluster: str) -> None:
+        """Keep facts of objects from one reading to the next; for a cluster that is followed, whose objects stay the
+        same ones while they do not change."""
+        self._builders[cluster] = FactsBuilder(cluster, self._judge.prices)
+
     async def start(self, cluster: str, *, trigger: str) -> AuditView:
         """Begin an audit in the background; where one is queued or running already, here or elsewhere, that one.
 
         Raises:
             ClusterUnknown: no such cluster.
         """
+        return (await self._start(cluster, trigger, None))[1]
+
+    async def react(self, cluster: str) -> bool:
+        """Look at a cluster that has changed, and put on record what makes a difference.
+
+        Most changes make none: a pod that comes and goes is no finding. Only an audit that opens or closes findings,
+        or finds the cluster readable or unreadable where it was not, is recorded, as one with the trigger ``change``.
+
+        Returns:
+            False when an audit that began earlier is under way: whether it has seen the change is not known.
+        """
+        connector = self._connector(cluster)
+        outcome: Reading | AuditError
+        async with self._slots:
+            try:
+                outcome = await self._read(connector)
+            except Exception as error:
+                outcome = _error(error, cluster)
+        if not await self._is_news(cluster, outcome):
+            if not isinstance(outcome, AuditError):
+                self._facts[cluster] = outcome[0]
+            return True
+        claimed, view = await self._start(cluster, "change", outcome)
+        task = self._tasks.get(view.id)
+        if task is not None:
+            await asyncio.shield(task)
+        return claimed
+
+    async def _is_news(self, cluster: str, outcome: Reading | AuditError) -> bool:
+        async with self._store.read() as session:
+            row = (await audit_store.clusters(session, [cluster])).get(cluster)
+            before = row.error_code if row is not None else None
+            if isinstance(outcome, AuditError):
+                return outcome.code != before
+            if before is not None or row is None or row.audited_at is None:
+                return True
+            judged = self._judged(outcome[1], await finding_store.known(session, outcome[1]))
+        return any(word.change in ("opened", "reopened", "closed") for word in judged.values())
+
+    def _judged(self, report: Report, rows: Mapping[str, FindingRow]) -> dict[str, judgement.Judged]:
+        return judgement.judge(
+            report,
+            {fingerprint: finding_store.standing(row) for fingerprint, row in rows.items()},
+            rules=self._judge.rules,
+            policy=self._judge.policy,
+        )
+
+    async def _start(self, cluster: str, trigger: str, outcome: Reading | AuditError | None) -> tuple[bool, AuditView]:
+        """Begin an audit, of what was read already where it was; whether it is a new one, and the audit."""
         connector = self._connector(cluster)
         while True:
             row = self._new_row(cluster, trigger)
@@ -154,10 +217,10 @@ class Audits:
                 other = None if claimed else await audit_store.active(session, cluster)
                 seen = audit_store.view(row if other is None else other)
             if claimed:
-                self._spawn(row.id, connector)
-                return seen
+                self._spawn(row.id, connector, outcome)
+                return True, seen
             if other is not None:
-                return seen
+                return False, seen
             # the other audit ended between the two statements: claim again
 
     async def run(self, cluster: str, *, trigger: str) -> AuditView:
@@ -237,8 +300,9 @@ class Audits:
             raise ClusterUnknown(cluster, self._connectors)
         return self._connectors[cluster]
 
-    def _spawn(self, audit_id: str, connector: Connector) -> None:
-        task = asyncio.create_task(self._carry_out(audit_id, connector), name=f"audit {connector.name} {audit_id}")
+    def _spawn(self, audit_id: str, connector: Connector, outcome: Reading | AuditError | None) -> None:
+        work = self._carry_out(audit_id, connector, outcome)
+        task = asyncio.create_task(work, name=f"audit {connector.name} {audit_id}")
         self._tasks[audit_id] = task
         task.add_done_callback(lambda _: self._tasks.pop(audit_id, None))
 
@@ -254,7 +318,7 @@ class Audits:
             lease_until=now + LEASE,
         )
 
-    async def _carry_out(self, audit_id: str, connector: Connector) -> None:
+    async def _carry_out(self, audit_id: str, connector: Connector, outcome: Reading | AuditError | None) -> None:
         name = connector.name
         try:
             async with self._slots:
@@ -263,28 +327,41 @@ class Audits:
                     if not await audit_store.begin(session, audit_id, now, now + LEASE):
                         log.warning("an audit was taken away before it began", cluster=name, audit=audit_id)
                         return
-                try:
-                    facts, report = await self._read(connector)
-                except Exception as error:
-                    await self._record_failure(audit_id, name, _error(error, name))
+                if outcome is None:
+                    try:
+                        outcome = await self._read(connector)
+                    except Exception as error:
+                        outcome = _error(error, name)
+                if isinstance(outcome, AuditError):
+                    await self._record_failure(audit_id, name, outcome)
                 else:
-                    self._facts[name] = facts
-                    await self._record(audit_id, facts, report)
+                    self._facts[name] = outcome[0]
+                    await self._record(audit_id, *outcome)
             await self._finished()
         except Exception:
             # the row keeps its lease, which nobody renews: the audit will be marked as interrupted
             log.exception("an audit could not be recorded", cluster=name, audit=audit_id)
 
-    async def _read(self, connector: Connector) -> tuple[ClusterFacts, Report]:
-        return await run_audit_once(
-            connector,
-            now=self._clock(),
-            policy=self._judge.policy,
-            prices=self._judge.prices,
-            rules=self._judge.rules,
-            deadline_seconds=self._settings.deadline_seconds,
-            images=self._judge.images,
-        )
+    async def _read(self, connector: Connector) -> Reading:
+        name = connector.name
+        async with self._reads[name] if name in self._builders else nullcontext():
+            # While it is at work it is nobody else's: a reading that is given up may go on in its thread.
+            builder = self._builders.get(name)
+            if builder is not None:
+                self.keep_facts(name)
+            read = await run_audit_once(
+                connector,
+                now=self._clock(),
+                policy=self._judge.policy,
+                prices=self._judge.prices,
+                rules=self._judge.rules,
+                deadline_seconds=self._settings.deadline_seconds,
+                images=self._judge.images,
+                builder=builder,
+            )
+            if builder is not None:
+                self._builders[name] = builder
+            return read
 
     async def _record(self, audit_id: str, facts: ClusterFacts, report: Report) -> None:
         now = self._clock()
@@ -293,12 +370,7 @@ class Audits:
                 log.warning("an audit was taken away: its result is dropped", cluster=facts.name, audit=audit_id)
                 return
             rows = await finding_store.known(session, report)
-            judged = judgement.judge(
-                report,
-                {fingerprint: finding_store.standing(row) for fingerprint, row in rows.items()},
-                rules=self._judge.rules,
-                policy=self._judge.policy,
-            )
+            judged = self._judged(report, rows)
             written = finding_store.record(
                 session, cluster=facts.name, rows=rows, judged=judged, now=now, ids=self._ids
             )

@@ -39,6 +39,8 @@ class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         parallel: audits that run at the same time.
         keep_days: age at which finished audits, closed findings and delivered notifications are deleted.
         keep_reports: newest reports kept in full per cluster; older audits keep their line without the report.
+        react_seconds: a followed cluster that changes is looked at within two seconds, and while it goes on changing
+            once in so many seconds; only what makes a difference goes on record. 0 leaves changes to the interval.
     """
 
     interval_seconds: Annotated[int, msgspec.Meta(ge=10, le=86400)] = 300
@@ -46,6 +48,7 @@ class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parallel: Annotated[int, msgspec.Meta(ge=1, le=64)] = 2
     keep_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 30
     keep_reports: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 20
+    react_seconds: Annotated[int, msgspec.Meta(ge=0, le=3600)] = 15
 
 
 class AlertSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

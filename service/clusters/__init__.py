@@ -7,7 +7,7 @@ from service.clusters.config import ClusterSettings
 from service.clusters.model import Collected, Connector
 
 if TYPE_CHECKING:
-    from rules.facts.cluster import ClusterFacts
+    from rules.facts.cluster import ClusterFacts, FactsBuilder
     from rules.facts.prices import PriceBook
 
 __all__ = ["ClusterSettings", "Collected", "Connector", "connect", "to_facts"]
@@ -24,7 +24,9 @@ def connect(settings: ClusterSettings) -> Connector:
     return LiveConnector(settings)
 
 
-def to_facts(name: str, collected: Collected, now: datetime, prices: "PriceBook") -> "ClusterFacts":
+def to_facts(
+    name: str, collected: Collected, now: datetime, prices: "PriceBook", builder: "FactsBuilder | None" = None
+) -> "ClusterFacts":
     """Facts about what was collected.
 
     Args:
@@ -32,11 +34,11 @@ def to_facts(name: str, collected: Collected, now: datetime, prices: "PriceBook"
         collected: its objects.
         now: with a zone; the moment of observation of a live cluster. A snapshot brings its own.
         prices: to say what nodes cost.
+        builder: of this cluster and these prices, which keeps facts of objects that did not change.
     """
-    from rules.facts.cluster import build
+    from rules.facts.cluster import FactsBuilder
 
-    return build(
-        name,
+    return (builder or FactsBuilder(name, prices)).build(
         collected.observed_at or now,
         nodes=collected.nodes,
         pods=collected.pods,
@@ -44,6 +46,5 @@ def to_facts(name: str, collected: Collected, now: datetime, prices: "PriceBook"
         others=collected.others,
         read_kinds=collected.read_kinds,
         unreadable=collected.unreadable,
-        prices=prices,
         api_groups=collected.api_groups,
     )

@@ -69,6 +69,11 @@ class LiveConnector:
         """``kubeconfig`` or ``in-cluster``."""
         return self._settings.source
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is less than it should be in following the cluster."""
+        return self._mirror.notes if self._mirror is not None else ()
+
     async def collect(self) -> Collected:
         """Read everything that rules need; see :class:`~service.clusters.model.Connector`."""
         if self._mirror is not None:

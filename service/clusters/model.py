@@ -79,6 +79,11 @@ class Connector(Protocol):
 class Followed(Protocol):
     """A connector that can follow its cluster: ``collect`` then gives what is true now and asks for nothing."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is less than it should be although everything can be read, one sentence each."""
+        ...
+
     def follow(self) -> bool:
         """Begin to follow, in the background, until it is closed; False where the settings do not want it."""
         ...

@@ -120,6 +120,21 @@ class ScriptedCluster:
         self.reading = 0
         self.most_at_once = 0
         self.closed = False
+        self.notes: tuple[str, ...] = ()
+        self.followed = False
+        self._different = asyncio.Event()
+
+    def follow(self) -> bool:
+        self.followed = True
+        return True
+
+    async def changed(self) -> None:
+        await self._different.wait()
+        self._different.clear()
+
+    def change(self) -> None:
+        """Tell whoever follows that something is different."""
+        self._different.set()
 
     async def collect(self) -> Collected:
         self.reads += 1
