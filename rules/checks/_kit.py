@@ -142,7 +142,9 @@ def holders(node: NodeFacts) -> tuple[PodFacts, ...]:
     DaemonSet pods come with the node. Device plugins and metric exporters see every GPU through
     ``NVIDIA_VISIBLE_DEVICES`` or an ``adminAccess`` claim and hold none; only a counted request makes one a holder.
     """
-    return tuple(pod for pod in node.gpu_pods if pod.gpu_requests or not pod.is_daemon)
+    return node.remember(
+        "holders", lambda: tuple(pod for pod in node.gpu_pods if pod.gpu_requests or not pod.is_daemon)
+    )
 
 
 _HARDWARE = r"gpu|nvlink|nvswitch|accelerat|rocm|infiniband|^IB"

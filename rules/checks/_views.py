@@ -8,7 +8,7 @@ amounts that nodes have left, so that only nodes which lack something are looked
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from itertools import chain
@@ -153,20 +153,25 @@ class _Kinds:
 
     def _with_rest(self, gpus: View, wanted: Mapping[str, Decimal]) -> View:
         short = self._left.lacking(wanted)
-        groups: dict[_Verdict, list[list[int]]] = {}
+        any_short = frozenset().union(*(places for _, places in short))
+        groups: dict[_Verdict, list[Iterable[int]]] = {}
         for part in gpus.groups:
             door = (part.obstacles, part.tolerable, part.sick)
-            if not short or short.keys().isdisjoint(part.places):
-                groups.setdefault((*door, ()), []).append(list(part.places))
+            few = any_short.intersection(part.places) if any_short else any_short
+            if not few:
+                groups.setdefault((*door, ()), []).append(part.places)
                 continue
             # Who lets go of a GPU lets go of its CPU and memory too: only what lacks even then is one more obstacle.
             still = self._freed.lacking(wanted) if Obstacle.IN_USE in part.obstacles else short
-            split: dict[tuple[str, ...], list[int]] = {}
-            for place in part.places:
-                split.setdefault(still.get(place, ()) if place in short else (), []).append(place)
-            for lacking, places in split.items():
-                obstacles = part.obstacles | {Obstacle.OTHER_RESOURCE} if lacking else part.obstacles
-                groups.setdefault((obstacles, part.tolerable, part.sick, lacking), []).append(places)
+            enough = set(part.places)
+            for lacking, places in still:
+                here = few & places
+                if here:
+                    enough -= here
+                    verdict = (part.obstacles | {Obstacle.OTHER_RESOURCE}, part.tolerable, part.sick, lacking)
+                    groups.setdefault(verdict, []).append(here)
+            if enough:
+                groups.setdefault((*door, ()), []).append(enough)
         return View(self._nodes, (Alike(*verdict, places=_merged(places)) for verdict, places in groups.items()))
 
     def of_gpus(self, pod: PodFacts) -> View:
@@ -228,24 +233,27 @@ class _Amounts:
             column.sort()
             self._amounts[name] = [amount for amount, _ in column]
             self._places[name] = [place for _, place in column]
-        self._last: tuple[Mapping[str, Decimal], Mapping[int, tuple[str, ...]]] | None = None
+        self._last: tuple[Mapping[str, Decimal], _Short] | None = None
 
-    def lacking(self, wanted: Mapping[str, Decimal]) -> Mapping[int, tuple[str, ...]]:
-        """Places of nodes that list a resource and have too little of it, with the names of what they lack."""
+    def lacking(self, wanted: Mapping[str, Decimal]) -> "_Short":
+        """Nodes that list a resource and have too little of it: places, by the names of all that they lack."""
         if self._last is not None and self._last[0] is wanted:
             return self._last[1]
-        short: dict[int, tuple[str, ...]] = {}
+        short: _Short = []
         for name, amount in wanted.items():
             column = self._amounts.get(name)
-            places = self._places[name][: bisect_left(column, amount)] if column else ()
-            if not short:
-                short = dict.fromkeys(places, (name,))
+            few = frozenset(self._places[name][: bisect_left(column, amount)] if column else ())
+            if not few:
                 continue
-            for place in places:
-                known = short.get(place)
-                short[place] = (name,) if known is None else (*known, name)
+            split: _Short = [((name,), few.difference(*(places for _, places in short)))]
+            for names, places in short:
+                split += [(names, places - few), ((*names, name), places & few)]
+            short = [item for item in split if item[1]]
         self._last = (wanted, short)
         return short
+
+
+_Short = list[tuple[_Keys, frozenset[int]]]
 
 
 def _number(key: object, known: dict[object, int], node: NodeFacts, kinds: list[NodeFacts]) -> int:
@@ -256,5 +264,7 @@ def _number(key: object, known: dict[object, int], node: NodeFacts, kinds: list[
     return found
 
 
-def _merged(places: list[list[int]]) -> tuple[int, ...]:
-    return tuple(places[0]) if len(places) == 1 else tuple(sorted(chain.from_iterable(places)))
+def _merged(places: Sequence[Iterable[int]]) -> tuple[int, ...]:
+    if len(places) == 1 and isinstance(places[0], tuple):
+        return places[0]
+    return tuple(sorted(chain.from_iterable(places)))

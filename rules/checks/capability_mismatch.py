@@ -39,16 +39,16 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     for resource, every in sorted(models.items()):
         by_model = {model: _kinds(facts, places, resource) for model, places in every.items()}
         yield facts.gpu_nodes[next(iter(by_model.values()))[0]].ref
-        reach = _reach(facts, resource, by_model) if len(by_model) > 1 else {}
-        free_to_land = [pod for pod, landed in reach.items() if len(landed) > 1]
-        if not free_to_land:
+        reach = _reach(facts, resource, by_model) if len(by_model) > 1 else []
+        pods = [pod for pod, landed in reach if len(landed) > 1]
+        if not pods:
             continue
-        pods = [facts.pod(ref.namespace, ref.name) for ref in free_to_land]
+        free_to_land = [pod.ref for pod in pods]
         yield found(
             Severity.LOW,
             *sorted(free_to_land),
             identity=resource,
-            notes=_where(facts, [pod for pod in pods if pod]),
+            notes=_where(facts, pods),
             resource=resource,
             models=of(sorted(by_model)),
             selector=_selector(facts.gpu_nodes[by_model[min(by_model)][0]]),
@@ -84,12 +84,12 @@ def _kinds(facts: ClusterFacts, places: list[int], resource: str) -> list[int]:
     return list(kinds.values())
 
 
-def _reach(facts: ClusterFacts, resource: str, by_model: dict[str, list[int]]) -> dict[ObjectRef, set[str]]:
+def _reach(facts: ClusterFacts, resource: str, by_model: dict[str, list[int]]) -> list[tuple[PodFacts, set[str]]]:
     """Models that each pod may land on."""
     model_at = {place: model for model, places in by_model.items() for place in places}
     seen: dict[tuple[object, ...], set[str]] = {}
     landing: dict[View, set[str]] = {}
-    reach = {}
+    reach = []
     for pod in facts.gpu_pods:
         if resource not in pod.gpu_requests or pod.terminal or pod.is_daemon:
             continue
@@ -100,7 +100,7 @@ def _reach(facts: ClusterFacts, resource: str, by_model: dict[str, list[int]]) -
                 able = view.where(lambda group: group.obstacles <= _PASSING)
                 landing[view] = {model_at[place] for place in able.places if place in model_at}
             seen[template] = landing[view]
-        reach[pod.ref] = seen[template]
+        reach.append((pod, seen[template]))
     return reach
 
 

@@ -90,7 +90,13 @@ class _Nodes(msgspec.Struct, frozen=True, dict=True):
 
     def values(self, label: str) -> list[str]:
         """Values of a label."""
-        return sorted({value for node in self.items if (value := node.labels.get(label))})
+        if label not in self._values:
+            self._values[label] = sorted({value for node in self.items if (value := node.labels.get(label))})
+        return self._values[label]
+
+    @cached_property
+    def _values(self) -> dict[str, list[str]]:
+        return {}
 
 
 class _Reach:

@@ -40,6 +40,7 @@ from rules.checks._views import view_of
 from rules.compat import image_cuda
 from rules.engine import Root, Rule, Symptom
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.facts.scale_down import movable
 from rules.findings import Cost, Finding, Note, ObjectRef, Severity
 from rules.policy import Policy
 
@@ -100,7 +101,8 @@ class _Waits:
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | ObjectRef]:
     """Yield one finding per idle node; a symptom where a startup taint still keeps its pods off."""
-    nominated = {pod.pod.status.nominatedNodeName for pod in facts.pods if pod.pod.status}
+    statuses = [pod.pod.status for pod in facts.pods]
+    nominated = {status.nominatedNodeName for status in statuses if status and status.nominatedNodeName}
     for place, node in enumerate(facts.gpu_nodes):
         yield node.ref
         offered = [item for item in node.resources if item.allocatable]
@@ -132,7 +134,7 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | O
             instance_type=of(node.instance_type),
             instance_id=of(_instance_id(node), "spec.providerID, or the provider's label"),
             pool=of(node.pool),
-            cpu_pods=of(names(pod.ref for pod in _cpu_pods(node))),
+            cpu_pods=of(names(pod.ref for pod in movable(node))),
         )
         starting = place in waits.only_tainted and stuck_startup_taints(facts, node)
         yield Symptom(finding, (Root(node.ref, ("karpenter-startup-taint-stuck",)),)) if starting else finding
@@ -149,7 +151,7 @@ def _notes(
         yield elsewhere
     if node.unschedulable:
         yield note("cordoned")
-    cpu_pods = _cpu_pods(node)
+    cpu_pods = movable(node)
     if cpu_pods:
         yield note("cpu_pods")
     cuda = [pod for pod in cpu_pods if _has_cuda_image(pod)]
@@ -167,10 +169,6 @@ def _kept(facts: ClusterFacts, node: NodeFacts) -> Iterator[Note]:
     blockers = [reason for reason in kept_by(facts, node) if reason not in _TOLD]
     if blockers:
         yield note("kept", blockers=blockers)
-
-
-def _cpu_pods(node: NodeFacts) -> list[PodFacts]:
-    return [pod for pod in node.pods if not pod.is_daemon]
 
 
 def _has_cuda_image(pod: PodFacts) -> bool:

@@ -18,7 +18,7 @@ Source:
 Seeds: S15, S17, S27
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rules.checks._kit import found, gpus, names, note, of, owner_of, short
 from rules.checks._pending import offers, waiting
@@ -43,8 +43,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         name = queue.resource
         if name is None or _shares(queue.first) < 2:
             continue
-        serving = [node for node in queue.admitted.nodes if offers(node, name)]
-        if serving and all(node.sharing.mode in _MODES for node in serving):
+        serving = list(_serving(queue.admitted.nodes, name))
+        if serving and serving[-1].sharing.mode in _MODES:
             owners.setdefault(owner_of(queue.first), []).extend((pod, serving[0]) for pod in queue.pods)
     for owner, items in sorted(owners.items()):
         pod, node = items[0]
@@ -65,6 +65,15 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             replicas=of(node.sharing.replicas, "nvidia.com/gpu.replicas"),
             gpus=gpus(node.physical_gpus),
         )
+
+
+def _serving(nodes: Iterable[NodeFacts], resource: str) -> Iterator[NodeFacts]:
+    """Nodes that offer the resource, up to the first one that does not share its GPUs."""
+    for node in nodes:
+        if offers(node, resource):
+            yield node
+            if node.sharing.mode not in _MODES:
+                return
 
 
 def _shares(pod: PodFacts) -> int:

@@ -86,7 +86,7 @@ def scale_down_blockers(facts: ClusterFacts, node: NodeFacts) -> tuple[Blocker, 
 
 def movable(node: NodeFacts) -> tuple[PodFacts, ...]:
     """Unfinished pods that an autoscaler has to move before it takes the node: all but those that come with it."""
-    return tuple(pod for pod in node.pods if not pod.is_daemon)
+    return node.remember("movable", lambda: tuple(pod for pod in node.pods if not pod.is_daemon))
 
 
 def gpu_share(node: NodeFacts) -> float | None:
