@@ -3,27 +3,38 @@
 Language -> words of the field -> what is asked -> answer. Deterministic; knows nothing of Slack or HTTP.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from rules.answers import Answer
+from rules.answers import Answer, Previous
 from rules.facts.cluster import ClusterFacts
+from rules.findings import Report
 from rules.language import Language
 from rules.questions.compose import compose
-from rules.questions.reading import Reading, read
+from rules.questions.composers import Known
+from rules.questions.reading import Part, Reading, read
 
-__all__ = ["Reading", "answer", "read"]
+__all__ = ["Known", "Part", "Reading", "answer", "read"]
 
 
-def answer(text: str, *, clusters: Sequence[ClusterFacts] = (), language: Language | None = None) -> Answer:
+def answer(
+    text: str,
+    *,
+    clusters: Sequence[ClusterFacts] = (),
+    language: Language | None = None,
+    previous: Previous | None = None,
+    reports: Mapping[str, Report] | None = None,
+) -> Answer:
     """Answer a question as people type it in chat.
 
     Args:
         text: the message, Slack markup allowed.
         clusters: what the latest audits know; what is true there is added where it bears on the question.
         language: the reader's own language, used only where the text is too short to tell.
+        reports: latest reports by cluster; a cluster without one is judged when a question needs it.
+        previous: what the message before it in the same conversation was about; a follow-up leans on it.
 
     Returns:
         An answer in the language of the question (English for languages that are not spoken here). It abstains from
         what it cannot answer, and asks back where it is not sure; it never guesses.
     """
-    return compose(read(text, language), clusters)
+    return compose(read(text, language), Known(clusters=clusters, previous=previous, reports=reports or {}))

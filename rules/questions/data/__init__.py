@@ -22,6 +22,11 @@ def load(name: str, kind: type[T]) -> T:
     return msgspec.convert(_plain(name), kind)
 
 
+def names(prefix: str) -> tuple[str, ...]:
+    """Names of the data files that begin with ``prefix``, sorted."""
+    return tuple(sorted(file.name for file in files(__name__).iterdir() if file.name.startswith(prefix)))
+
+
 @lru_cache(maxsize=16)
 def _plain(name: str) -> Any:
     return parse_yaml((files(__name__) / name).read_text(encoding="utf-8"))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rules.questions.data import parse_yaml
+from rules.questions.entities import is_gpu_model
 
 LANGUAGES = ("en", "es", "it")
 LEAST = 12
@@ -33,8 +34,35 @@ TOPICS = """
 """
 LABELS = {"error": CAUSES.split(), "cluster": INTENTS.split(), "faq": TOPICS.split()}
 KEYS = {"error": "cause", "cluster": "intent", "faq": "topic", "provider": "field"}
+OTHERS = ("provider",)
 LABELLED = [(kind, language) for kind in sorted(LABELS) for language in LANGUAGES]
-FILES = LABELLED
+FILES = [*LABELLED, *((kind, language) for kind in OTHERS for language in LANGUAGES)]
+LEAST_OF_FILTER = 10
+FIELDS = frozenset("""
+    billing_unit control_plane_fee device_plugin driver_version drivers_preinstalled gpu_models interconnect
+    scale_to_zero sharing spot_notice price
+""".split())  # fmt: skip
+WORDS = {
+    "arch": "amd64 arm64",
+    "billing_unit": "second minute hour",
+    "commitment": "none monthly 1y 3y",
+    "compliance": "gdpr hipaa soc2 iso27001 pci ens fedramp acn sovereign",
+    "currency": "usd eur",
+    "feature": """
+        autoscaling confidential dra drivers_preinstalled gang_scheduling gpu_operator ipv6 object_storage openshift
+        private_network serverless sla slurm terraform virtual_kubelet windows
+    """,
+    "interconnect": "infiniband roce rdma efa ethernet nvlink",
+    "k8s_version": "1.32 1.33 1.34 1.35 1.36",
+    "shared_storage": "any rwx nfs lustre efs cephfs weka",
+    "sharing": "mig mps time_slicing",
+    "sort": "price_asc",
+    "vendor": "nvidia amd",
+}
+SWITCHES = frozenset("bare_metal free_control_plane free_egress managed scale_to_zero spot".split())
+COUNTS = frozenset("gpu_count min_nodes min_vram_gb nodes".split())
+AMOUNTS = frozenset("hours_per_month max_price_eur_hour max_price_usd_hour max_total_usd_hour".split())
+FILTERS = frozenset(WORDS) | SWITCHES | COUNTS | AMOUNTS | {"exclude", "fields", "gpu", "providers", "region"}
 
 
 def _document(kind: str, language: str) -> Any:
@@ -94,3 +122,59 @@ def test_people_describe_rather_than_name_the_label(kind: str, language: str) ->
     for label, lines in _document(kind, language).items():
         named = [line for line in lines if label.replace("_", " ") in _folded(_text(line))]
         assert len(named) * 3 <= len(lines), label
+
+
+def _providers() -> frozenset[str]:
+    document = parse_yaml((files("rules.questions.data") / "provider_names.yaml").read_text(encoding="utf-8"))
+    return frozenset(document["providers"])
+
+
+def _fits(name: str, value: Any) -> bool:
+    if name in SWITCHES:
+        return isinstance(value, bool)
+    if name in COUNTS:
+        return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    if name in AMOUNTS:
+        return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    if name in ("exclude", "providers"):
+        return isinstance(value, list) and set(value) <= _providers()
+    if name == "fields":
+        return isinstance(value, list) and set(value) <= FIELDS | {"managed", "spot"}
+    listed = value if isinstance(value, list) else [value]
+    if name == "gpu":
+        return all(is_gpu(model) for model in listed)
+    if name == "region":
+        return all(isinstance(region, str) and re.fullmatch("[a-z]{2}|latam", region) for region in listed)
+    return set(listed) <= set(WORDS[name].split())
+
+
+def is_gpu(model: str) -> bool:
+    """True for the name of a card without its memory."""
+    return is_gpu_model(model.removesuffix(" 80GB").replace(" ", "").removeprefix("RTX").lower())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_people_look_for_is_of_the_vocabulary(language: str) -> None:
+    searches = [row for row in _document("provider", language) if "filters" in row]
+    used = Counter(name for row in searches for name in row["filters"])
+    assert set(used) == FILTERS
+    assert {name: times for name, times in used.items() if times < LEAST_OF_FILTER} == {}
+    wrong = [
+        (row["text"], name, value)
+        for row in searches
+        for name, value in row["filters"].items()
+        if not _fits(name, value)
+    ]
+    assert wrong == []
+    assert sum(len(row["filters"]) > 1 for row in searches) > len(searches) * 0.8
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_facts_of_one_provider_are_asked_by_field_and_of_many_providers(language: str) -> None:
+    facts = [row for row in _document("provider", language) if "filters" not in row]
+    asked = Counter(row["field"] for row in facts)
+    assert set(asked) == FIELDS
+    assert min(asked.values()) >= LEAST_OF_FILTER
+    named = {row["provider"] for row in facts}
+    assert named <= _providers()
+    assert len(named) >= 25
