@@ -12,17 +12,18 @@ from rules.advice.readiness import Readiness, readiness
 from rules.answers import Answer, Previous
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts
+from rules.facts.offers import Catalog, EuroRate
 from rules.facts.prices import PriceBook
 from rules.findings import Severity
 from rules.language import Language
 from service.alerts import Announcing
 from service.audits import Audits, Judge, run_audit_once
+from service.catalog.desk import CatalogDesk
 from service.clock import Clock, Ids, SortableIds, utc_now
 from service.clusters import Connector, connect
 from service.clusters.model import Followed
 from service.errors import ClusterUnknown, RuleUnknown, StoreUnavailable
 from service.outbox import Notifier, Outbox
-from service.prices import price_book
 from service.reactions import Reactions
 from service.registry.reader import ImageReader
 from service.schedule import Schedule
@@ -82,6 +83,8 @@ class GpuAdvisor:
         self._owner = self._ids()
         self._answer = answer
         self._store = Store(settings.database_url)
+        self._desk = CatalogDesk(self._store, settings, clock=clock, ids=self._ids)
+        self._own_prices = prices is None
         made = (connect(cluster) for cluster in settings.clusters) if connectors is None else connectors
         self._connectors = {connector.name: connector for connector in made}
         if notifier is None and settings.slack.mode != "off" and settings.slack.alert_channel:
@@ -97,7 +100,7 @@ class GpuAdvisor:
             Judge(
                 rules=self._rules,
                 policy=settings.policy,
-                prices=price_book(settings.prices) if prices is None else prices,
+                prices=self._desk.catalog.book if prices is None else prices,
                 announcing=Announcing(channel, settings.alerts),
                 images=self._images,
             ),
@@ -122,6 +125,7 @@ class GpuAdvisor:
             audit=self.audit_on_schedule,
             deliver=self.deliver if self._outbox is not None else None,
             clean=self.clean,
+            prices=self.keep_prices_fresh,
             later=self._snapshots(),
         )
         self._schedule.start(utc_now())
@@ -137,6 +141,8 @@ class GpuAdvisor:
         """
         await self._store.migrate()
         self._opened = True
+        if await self._desk.load():
+            self._take_up_prices()
         interrupted = await self._audits.recover()
         if interrupted:
             log.warning("audits of an earlier run were not finished", number=interrupted)
@@ -323,6 +329,23 @@ class GpuAdvisor:
         """True the first time an event id is seen, by any replica."""
         async with self._store.write() as session:
             return await events.claim(session, event_id, self._clock())
+
+    def catalog(self) -> Catalog:
+        """Providers and prices: bundled ones, those that were fetched, and the team's own on top."""
+        return self._desk.catalog
+
+    def euro_rate(self) -> EuroRate:
+        """US dollars per euro, with its date."""
+        return self._desk.rate
+
+    async def keep_prices_fresh(self) -> None:
+        """Fetch prices where the settings want it and it is due; take up what another replica has fetched."""
+        if await self._desk.keep_fresh():
+            self._take_up_prices()
+
+    def _take_up_prices(self) -> None:
+        if self._own_prices:
+            self._audits.use_prices(self._desk.catalog.book)
 
     def rules(self) -> tuple[Rule, ...]:
         """The rules, in the order of evaluation."""

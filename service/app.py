@@ -21,6 +21,7 @@ from service.api.home import home
 from service.api.openapi import openapi_config
 from service.api.port import UseCases
 from service.api.problems import HANDLERS
+from service.api.providers import OfferController, ProviderController
 from service.api.questions import FeedbackController, QuestionController
 from service.api.rules import RuleController
 from service.settings import Settings
@@ -68,6 +69,8 @@ def build(settings: Settings, *, advisor: UseCases | None = None) -> Litestar:
         FindingController,
         RuleController,
         CompatController,
+        ProviderController,
+        OfferController,
         HealthController,
         Metrics,
     ]

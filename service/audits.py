@@ -154,6 +154,11 @@ class Audits:
         same ones while they do not change."""
         self._builders[cluster] = FactsBuilder(cluster, self._judge.prices)
 
+    def use_prices(self, prices: PriceBook) -> None:
+        """Price nodes by this book from the next reading on; what was derived with the one before is derived anew."""
+        self._judge = msgspec.structs.replace(self._judge, prices=prices)
+        self._builders = {name: FactsBuilder(name, prices) for name in self._builders}
+
     async def start(self, cluster: str, *, trigger: str) -> AuditView:
         """Begin an audit in the background; where one is queued or running already, here or elsewhere, that one.
 

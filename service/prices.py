@@ -9,7 +9,12 @@ from service.settings import ContractPrice
 
 def price_book(contracts: Iterable[ContractPrice]) -> PriceBook:
     """The bundled offers, with ``contracts`` before them."""
-    return bundled().with_contract(
+    return bundled().with_contract(contract_rows(contracts))
+
+
+def contract_rows(contracts: Iterable[ContractPrice]) -> list[ContractRow]:
+    """Contract prices of the settings as rows of a price book."""
+    return [
         ContractRow(
             provider=price.provider,
             instance_type=price.instance_type,
@@ -22,4 +27,4 @@ def price_book(contracts: Iterable[ContractPrice]) -> PriceBook:
             source=f"contract price: {price.note}" if price.note else "contract price",
         )
         for price in contracts
-    )
+    ]

@@ -15,6 +15,9 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 OUTBOX_SECONDS = 5
 CLEAN_SECONDS = 3600
+PRICES_SECONDS = 1800
+PRICES_AFTER_SECONDS = 120
+"""After the start, so that a service that is tried out or restarted in a loop asks nobody for prices."""
 STAGGER_SECONDS = 2.0
 
 log = structlog.get_logger(__name__)
@@ -33,6 +36,7 @@ class Schedule:
         audit: audits one cluster, from beginning to end.
         deliver: sends what is due; None when nobody is to be told.
         clean: deletes what is old.
+        prices: keeps prices fresh; None to leave them.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class Schedule:
         audit: Callable[[str], Awaitable[object]],
         deliver: Callable[[], Awaitable[object]] | None,
         clean: Callable[[], Awaitable[object]],
+        prices: Callable[[], Awaitable[object]] | None = None,
         later: Sequence[str] = (),
     ) -> None:
         self._clusters = clusters
@@ -50,6 +55,7 @@ class Schedule:
         self._audit = audit
         self._deliver = deliver
         self._clean = clean
+        self._prices = prices
         self._later = later
         self._scheduler = AsyncIOScheduler(timezone=UTC)
 
@@ -70,6 +76,9 @@ class Schedule:
         if self._deliver is not None:
             self._add("deliver", OUTBOX_SECONDS, now, self._delivered)
         self._add("clean", CLEAN_SECONDS, now + timedelta(seconds=60), self._cleaned)
+        if self._prices is not None:
+            after = now + timedelta(seconds=PRICES_AFTER_SECONDS)
+            self._add("prices", PRICES_SECONDS, after, self._kept_fresh)
         self._scheduler.start()
 
     async def stop(self) -> None:
@@ -101,6 +110,10 @@ class Schedule:
 
     async def _cleaned(self) -> None:
         await _logged("clean", self._clean())
+
+    async def _kept_fresh(self) -> None:
+        if self._prices is not None:
+            await _logged("prices", self._prices())
 
 
 async def _logged(job: str, work: Awaitable[object], **about: str) -> None:

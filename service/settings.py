@@ -19,6 +19,7 @@ from rules.custom import CustomRule
 from rules.findings import Severity
 from rules.language import Language
 from rules.policy import Policy, matching
+from service.catalog.settings import CatalogSettings, PrivateProvider
 from service.clusters.config import ClusterSettings
 from service.config_file import Document, Steps, spelled
 from service.errors import ConfigInvalid
@@ -123,6 +124,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         api_token: bearer token of the REST API.
         language: of people who have not shown theirs; also the bot's, where ``slack`` does not say otherwise.
         prices: contract prices; they go before every other price.
+        providers: private providers, beside those of the catalogue.
+        catalog: how prices of the catalogue are kept fresh.
         rules: rules of the team's own, or names of files and folders that hold some; :func:`load` reads those, so that
             only rules are left.
         registry: whether image registries are asked which CUDA an image holds.
@@ -139,6 +142,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     alerts: AlertSettings = AlertSettings()
     policy: Policy = Policy()
     prices: tuple[ContractPrice, ...] = ()
+    providers: tuple[PrivateProvider, ...] = ()
+    catalog: CatalogSettings = CatalogSettings()
     rules: tuple[str | CustomRule, ...] = ()
     slack: SlackSettings = SlackSettings()
     log: LogSettings = LogSettings()

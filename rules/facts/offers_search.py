@@ -98,14 +98,17 @@ def find_offers(catalog: Catalog, filters: Filters, rate: EuroRate = BUNDLED_RAT
     return sorted(found, key=key)
 
 
-def compare(catalog: Catalog, ids: Sequence[str], filters: Filters = _NOTHING) -> tuple[ProviderMatch, ...]:
+def compare(
+    catalog: Catalog, ids: Sequence[str], filters: Filters = _NOTHING, rate: EuroRate = BUNDLED_RATE
+) -> tuple[ProviderMatch, ...]:
     """These providers side by side, in their order, whatever the filters say of them.
 
     Raises:
         FilterInvalid: one is not known.
     """
-    asked = Asked(catalog, filters, BUNDLED_RATE)
-    return tuple(asked.match(known_provider(catalog, name)) for name in dict.fromkeys(ids))
+    asked = Asked(catalog, filters, rate)
+    chosen = {provider.id: provider for provider in (known_provider(catalog, name) for name in ids)}
+    return tuple(map(asked.match, chosen.values()))
 
 
 def _documented(match: ProviderMatch) -> bool:

@@ -25,6 +25,7 @@ _TAGS = [
     Tag("audits", "One run of the rules over one cluster."),
     Tag("findings", "What is wrong now, and what has been."),
     Tag("rules", "What is checked, and why."),
+    Tag("providers", "Who rents GPUs, on what terms, at what price."),
     Tag("compatibility", "CUDA and ROCm against drivers and GPUs."),
     Tag("health", "For probes; no token needed."),
 ]

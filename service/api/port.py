@@ -10,6 +10,7 @@ from bot.port import ClusterHealth
 from rules.advice.readiness import Readiness
 from rules.answers import Answer
 from rules.engine import Rule
+from rules.facts.offers import Catalog, EuroRate
 from rules.findings import Severity
 from rules.language import Language
 from service.views import AuditView, FindingPage, FindingState, UnansweredPage
@@ -109,6 +110,14 @@ class UseCases(Protocol):
 
     async def ready(self) -> Sequence[str]:
         """What keeps it from working; empty when nothing does."""
+        ...
+
+    def catalog(self) -> Catalog:
+        """Providers and prices, as they stand."""
+        ...
+
+    def euro_rate(self) -> EuroRate:
+        """US dollars per euro."""
         ...
 
     def rules(self) -> Sequence[Rule]:

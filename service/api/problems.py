@@ -10,7 +10,7 @@ from litestar.exceptions import ClientException, HTTPException, ValidationExcept
 from litestar.openapi.datastructures import ResponseSpec
 
 from rules.errors import AdvisorError, InputInvalid, PermissionMissing, RemoteTrouble
-from service.errors import AnswerUnknown, AuditUnknown, ClusterUnknown, RuleUnknown, StoreUnavailable
+from service.errors import AnswerUnknown, AuditUnknown, ClusterUnknown, ProviderUnknown, RuleUnknown, StoreUnavailable
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:gpu-advisor:problem:"
@@ -82,7 +82,7 @@ def request_id_of(scope: Any) -> str:
 def from_advisor_error(request: Request[Any, Any, Any], error: AdvisorError) -> Response[Problem]:
     """Each branch of the error tree to its status; faults of our own say nothing but their instance."""
     match error:
-        case ClusterUnknown() | AnswerUnknown() | AuditUnknown() | RuleUnknown():
+        case ClusterUnknown() | AnswerUnknown() | AuditUnknown() | RuleUnknown() | ProviderUnknown():
             status, title = 404, "There is no such thing here"
         case InputInvalid():
             status, title = 400, "The request cannot be used"
@@ -94,7 +94,7 @@ def from_advisor_error(request: Request[Any, Any, Any], error: AdvisorError) -> 
             status, title = 502, "Another system did not answer as it should"
         case _:
             return from_fault(request, error)
-    known = list(error.known) if isinstance(error, ClusterUnknown | RuleUnknown) else None
+    known = list(error.known) if isinstance(error, ClusterUnknown | ProviderUnknown | RuleUnknown) else None
     return problem_response(
         problem(status, error.code, title, str(error), request_id=request_id_of(request.scope), known=known)
     )

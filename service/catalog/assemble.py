@@ -31,7 +31,8 @@ def assemble(
     offers = [offer for offer in merged if offer.provider not in replaced]
     offers += [offer for one in own for offer in _offers(one)]
     book = PriceBook(tuple(offers)).with_contract(contracts)
-    return Catalog(providers, book)
+    # nodes are priced by the contract rows, offers carry the contract price themselves
+    return Catalog(providers, PriceBook(book.contracted(), book.contract))
 
 
 def merge(fetched: Mapping[str, tuple[Offer, ...]]) -> tuple[Offer, ...]:

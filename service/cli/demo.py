@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from tempfile import TemporaryDirectory
 
+    from service.catalog.settings import CatalogSettings
     from service.cli.server import serve
     from service.samples import sample_clusters
     from service.settings import LogSettings, Settings, database_url
@@ -67,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
             port=args.port,
             clusters=sample_clusters(),
             log=LogSettings(level="warning"),
+            catalog=CatalogSettings(refresh=False),
         )
         return serve(settings, started=_started)
 

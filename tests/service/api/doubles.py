@@ -15,6 +15,9 @@ from rules.advice.readiness import Readiness, Requirement
 from rules.answers import Answer, Previous
 from rules.checks import RULES
 from rules.engine import Rule
+from rules.facts.offers import BUNDLED_RATE, Catalog, EuroRate
+from rules.facts.prices import bundled
+from rules.facts.providers import bundled_providers
 from rules.findings import Cost, Evidence, Finding, Note, ObjectRef, Report, Severity, SkippedRule, Unreadable
 from rules.language import Language
 from service.app import build
@@ -172,6 +175,12 @@ class DoubleAdvisor:
 
     async def ready(self) -> Sequence[str]:
         return self.problems
+
+    def catalog(self) -> Catalog:
+        return Catalog(bundled_providers(), bundled())
+
+    def euro_rate(self) -> EuroRate:
+        return BUNDLED_RATE
 
     def rules(self) -> Sequence[Rule]:
         return RULES

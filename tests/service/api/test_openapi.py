@@ -39,6 +39,10 @@ async def test_all_resources_are_in_it_and_nothing_else(document: dict[str, Any]
         "GET /v1/questions/unanswered",
         "DELETE /v1/questions/{question_id}",
         "POST /v1/compat",
+        "GET /v1/providers",
+        "GET /v1/providers/compare",
+        "GET /v1/providers/{provider_id}",
+        "GET /v1/offers",
         "GET /health/live",
         "GET /health/ready",
     }
