@@ -24,6 +24,7 @@ from service.api.problems import HANDLERS
 from service.api.providers import OfferController, ProviderController
 from service.api.questions import FeedbackController, QuestionController
 from service.api.rules import RuleController
+from service.api.sharing import SharingController
 from service.settings import Settings
 
 BODY_LIMIT_BYTES = 1_000_000
@@ -71,6 +72,7 @@ def build(settings: Settings, *, advisor: UseCases | None = None) -> Litestar:
         CompatController,
         ProviderController,
         OfferController,
+        SharingController,
         HealthController,
         Metrics,
     ]

@@ -54,7 +54,7 @@ def _alternative(
             reasons.append(Remark(key="too_small", values={"gpu": device.name}))
         return Alternative(gpu=device.name, mode=mode, gpus=None, optimal=True, usd_hour=None, reasons=tuple(reasons))
     gpus = len(packing.bins)
-    reasons += _verdict(packing.cost, best.packing.cost if best.packing else 0, gpus, mode)
+    reasons.append(Remark(key="costs_more" if best.packing and packing.cost > best.packing.cost else "same_number"))
     return Alternative(
         gpu=device.name,
         mode=mode,
@@ -77,9 +77,3 @@ def _hindrances(device: Device, mode: Mode, items: Sequence[Item]) -> list[Remar
         return [Remark(key="no_time_slicing", values={"gpu": gpu})]
     weak = [item.workload.name for item in items if not keeps(mode, item.workload)]
     return [Remark(key="weak_isolation", values={"models": weak})] if weak else []
-
-
-def _verdict(cost: int, best: int, gpus: int, mode: Mode) -> list[Remark]:
-    if cost > best:
-        return [Remark(key="costs_more", values={"gpus": gpus})]
-    return [Remark(key="same_number", values={"gpus": gpus})]

@@ -95,8 +95,11 @@ def _models(plan: SharingPlan) -> list[str]:
 
 def _layouts(uses: Sequence[GpuUse]) -> tuple[Layout, ...]:
     groups: dict[tuple[Any, ...], list[GpuUse]] = {}
-    for use in uses:
-        groups.setdefault(_shape(use), []).append(use)
+    for use in sorted(uses, key=lambda use: -len(use.placed) if use.mode == "mig" else 0):
+        shape = _shape(use)
+        # A layout with slices to spare does for a GPU that needs fewer, and keeps its nodes alike.
+        wider = next((other for other in groups if _covers(other, shape)), shape)
+        groups.setdefault(wider, []).append(use)
     names: dict[str, int] = {}
     layouts = []
     for group in groups.values():
@@ -126,6 +129,13 @@ def _shape(use: GpuUse) -> tuple[Any, ...]:
     return (use.gpu, use.mode, use.shares if use.mode == "mps" else 0)
 
 
+def _covers(other: tuple[Any, ...], shape: tuple[Any, ...]) -> bool:
+    if other[:2] != shape[:2] or shape[1] != "mig":
+        return other == shape
+    offered = dict(other[2])
+    return all(offered.get(profile, 0) >= n for profile, n in shape[2])
+
+
 def _slices(use: GpuUse) -> dict[str, int]:
     found: dict[str, int] = {}
     for item in use.placed:
@@ -148,8 +158,7 @@ def _mig_config(layouts: Sequence[Layout]) -> Manifest:
         if layout.mode == "mig":
             configs[layout.name] = [_entry(layout, "all")]
     for name in dict.fromkeys(layout.of for layout in layouts if layout.mode == "mig"):
-        together = [layout for layout in layouts if layout.of == name and layout.mode in ("mig", "whole")]
-        if len(together) > 1 and sum(layout.gpus for layout in together) <= NODE:
+        if together := _together(layouts, name):
             configs[_one_node(name)] = _entries_by_index(together)
     body = _config_map(MIG_CONFIG, {"config.yaml": _yaml({"version": "v1", "mig-configs": configs})})
     return Manifest(file="mig-parted-config.yaml", body=body)
@@ -162,6 +171,12 @@ def _entry(layout: Layout, devices: str | list[int]) -> dict[str, Any]:
     geometry = device(layout.of).geometry
     ids = geometry.row.device_ids if geometry else ()
     return {"device-filter": list(ids), **entry} if ids else entry
+
+
+def _together(layouts: Sequence[Layout], name: str) -> list[Layout]:
+    """Layouts of a kind of GPU that could all be in one node: several of them, on no more GPUs than a node has."""
+    found = [layout for layout in layouts if layout.of == name and layout.mode in ("mig", "whole")]
+    return found if len(found) > 1 and sum(layout.gpus for layout in found) <= NODE else []
 
 
 def _one_node(name: str) -> str:
@@ -249,6 +264,11 @@ def _steps(layouts: Sequence[Layout], *, cut: bool, shared: bool) -> tuple[Remar
     steps = [
         Remark(key="make_pool", values={"layout": layout.name, "gpus": layout.gpus, "gpu": layout.of})
         for layout in layouts
+    ]
+    steps += [
+        Remark(key="one_node", values={"gpu": name, "layout": _one_node(name)})
+        for name in dict.fromkeys(layout.of for layout in layouts if layout.mode == "mig")
+        if _together(layouts, name)
     ]
     if cut:
         steps.append(_step("apply", "kubectl apply -f mig-parted-config.yaml"))

@@ -10,6 +10,7 @@ from litestar.exceptions import ClientException, HTTPException, ValidationExcept
 from litestar.openapi.datastructures import ResponseSpec
 
 from rules.errors import AdvisorError, InputInvalid, PermissionMissing, RemoteTrouble
+from rules.sharing.errors import PlanInvalid
 from service.errors import AnswerUnknown, AuditUnknown, ClusterUnknown, ProviderUnknown, RuleUnknown, StoreUnavailable
 
 MEDIA_TYPE = "application/problem+json"
@@ -95,8 +96,11 @@ def from_advisor_error(request: Request[Any, Any, Any], error: AdvisorError) -> 
         case _:
             return from_fault(request, error)
     known = list(error.known) if isinstance(error, ClusterUnknown | ProviderUnknown | RuleUnknown) else None
+    errors = [FieldProblem(f"body.{error.field}", error.problem)] if isinstance(error, PlanInvalid) else None
     return problem_response(
-        problem(status, error.code, title, str(error), request_id=request_id_of(request.scope), known=known)
+        problem(
+            status, error.code, title, str(error), request_id=request_id_of(request.scope), errors=errors, known=known
+        )
     )
 
 
