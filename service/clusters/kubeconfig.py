@@ -20,7 +20,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException
 from kubernetes.aio.config.kube_config import ConfigNode, FileOrData, KubeConfigLoader, KubeConfigMerger
 
-from service.clusters import execplugin
+from service.clusters import execplugin, openid
 from service.clusters.client import build_client
 from service.clusters.config import ClusterSettings
 from service.errors import ClusterUnauthorized, ConfigInvalid
@@ -43,6 +43,8 @@ class _Loader(KubeConfigLoader):
         super().__init__(config_dict=config, active_context=context, config_base_path=None)
         self._env = env
         self._exec_expires: datetime | None = None
+        self._openid: openid.Tokens | None = None
+        self._openid_refused = False
         if self._user is None:  # the client fails on a context without a user
             self._user = ConfigNode("user", {}, self._cluster.path)
 
@@ -52,8 +54,10 @@ class _Loader(KubeConfigLoader):
         return self._user.value or {}
 
     def forget_credentials(self) -> None:
-        """Run the plugin next time, also if what it gave should still be good."""
+        """Run the plugin, and renew the login where that can be done, also if what they gave should still be good."""
         self._exec_expires = None
+        config = (self.user.get("auth-provider") or {}).get("config") or {}
+        self._openid_refused = bool(self._openid or config.get("refresh-token"))
 
     async def load_from_exec_plugin(self) -> bool:
         """Run the plugin, unless what it gave last time is still good."""
@@ -74,16 +78,15 @@ class _Loader(KubeConfigLoader):
         return True
 
     async def _load_oid_token(self) -> str:
-        """The stored id-token while it lasts.
-
-        The client would renew it without verifying the issuer's certificate, giving refresh token and client secret to
-        whoever answers; so renewing is left to the tool that people log in with.
-        """
+        """The id-token while it lasts, then a renewed one."""
         stored = self.user["auth-provider"].get("config") or {}
-        token = stored.get("id-token") or ""
-        if not token or _jwt_expiry(token) <= datetime.now(UTC) + EXPIRY_MARGIN:
-            raise LoginExpired("the OpenID Connect login stored in the kubeconfig is over")
-        self.token = f"Bearer {token}"
+        held = self._openid or openid.Tokens(stored.get("id-token"), stored.get("refresh-token"))
+        if self._openid_refused or not held.id_token or _jwt_expiry(held.id_token) <= datetime.now(UTC) + EXPIRY_MARGIN:
+            if not held.refresh_token:
+                raise LoginExpired("the OpenID Connect login stored in the kubeconfig is over and has no refresh-token")
+            held = await openid.renew(stored, held.refresh_token, Path(self._get_base_path(self._user.path)))
+            self._openid, self._openid_refused = held, False
+        self.token = f"Bearer {held.id_token}"
         return self.token
 
     def _load_user_token(self) -> bool:
@@ -141,9 +144,11 @@ class KubeconfigLogin:
                 f"no credentials: {error}",
                 "Run the plugin by hand as the user that gpu-advisor runs as, and mend what it says.",
             ) from error
-        except LoginExpired as error:
+        except (LoginExpired, openid.RenewalFailed) as error:
+            over = "the OpenID Connect login could not be renewed: " if isinstance(error, openid.RenewalFailed) else ""
             raise self._unauthorized(
-                str(error), "Log in again with kubectl, or use a credential plugin, which can renew a login by itself."
+                f"{over}{error}",
+                "Log in again with kubectl, or use a credential plugin, which can renew a login by itself.",
             ) from error
         except ssl.SSLError as error:
             raise self._invalid(f"a certificate or key in it cannot be used: {error.reason or error}") from error

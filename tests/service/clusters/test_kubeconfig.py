@@ -189,14 +189,6 @@ async def test_uses_an_openid_login_while_it_lasts(server: FakeKubernetes, live:
     assert (await live(auth="none", user_extra={"auth-provider": provider}).collect()).nodes
 
 
-async def test_an_openid_login_that_is_over_needs_a_person(server: FakeKubernetes, live: Connect) -> None:
-    token = _jwt((datetime.now(UTC) - timedelta(hours=1)).timestamp())
-    provider = {"name": "oidc", "config": {"id-token": token, "refresh-token": "secret"}}
-    with pytest.raises(ClusterUnauthorized, match="OpenID Connect login stored in the kubeconfig is over"):
-        await live(auth="none", user_extra={"auth-provider": provider}).collect()
-    assert server.requests == []
-
-
 def _one_context(cluster: str, user: str = "user: {}") -> str:
     return (
         "contexts: [{name: fake, context: {cluster: a, user: b}}]\n"
