@@ -5,9 +5,26 @@ a nil map or list is accepted. Values stay as the API server wrote them; :mod:`r
 """
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
+
+if TYPE_CHECKING:
+    Affinity: TypeAlias = dict[str, Any]
+    PodResourceClaimStatus: TypeAlias = dict[str, Any]
+    SchedulingGate: TypeAlias = dict[str, Any]
+    SecurityContext: TypeAlias = dict[str, Any]
+    UsedClaim: TypeAlias = dict[str, Any]
+    Volume: TypeAlias = dict[str, Any]
+else:
+    from rules.facts.read_keys import (
+        Affinity,
+        PodResourceClaimStatus,
+        SchedulingGate,
+        SecurityContext,
+        UsedClaim,
+        Volume,
+    )
 
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 """An RFC 3339 time. One without a time zone is refused: it could not be compared with the others."""
@@ -96,7 +113,7 @@ class Node(Trimmed, frozen=True, gc=False):
 class ResourceRequirements(Trimmed, frozen=True, gc=False):
     requests: dict[str, Quantity] | None = None
     limits: dict[str, Quantity] | None = None
-    claims: list[dict[str, Any]] | None = None
+    claims: list[UsedClaim] | None = None
 
 
 class EnvVar(Trimmed, frozen=True, gc=False):
@@ -118,7 +135,7 @@ class Container(Trimmed, frozen=True, gc=False):
     env: list[EnvVar] | None = None
     resources: ResourceRequirements | None = None
     restartPolicy: str | None = None
-    securityContext: dict[str, Any] | None = None
+    securityContext: SecurityContext | None = None
     volumeMounts: list[VolumeMount] | None = None
 
 
@@ -139,16 +156,16 @@ class PodResourceClaim(Trimmed, frozen=True, gc=False):
 class PodSpec(Trimmed, frozen=True, gc=False):
     nodeName: str | None = None
     nodeSelector: dict[str, str] | None = None
-    affinity: dict[str, Any] | None = None
+    affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
     containers: list[Container] | None = None
     initContainers: list[Container] | None = None
     overhead: dict[str, Quantity] | None = None
     resources: ResourceRequirements | None = None
     resourceClaims: list[PodResourceClaim] | None = None
-    volumes: list[dict[str, Any]] | None = None
+    volumes: list[Volume] | None = None
     schedulerName: str | None = None
-    schedulingGates: list[dict[str, Any]] | None = None
+    schedulingGates: list[SchedulingGate] | None = None
     priorityClassName: str | None = None
     runtimeClassName: str | None = None
     restartPolicy: str | None = None
@@ -189,7 +206,6 @@ class ContainerStatus(Trimmed, frozen=True, gc=False):
     imageID: str | None = None
     state: ContainerState | None = None
     lastState: ContainerState | None = None
-    allocatedResourcesStatus: list[dict[str, Any]] | None = None
 
 
 class PodStatus(Trimmed, frozen=True, gc=False):
@@ -201,7 +217,7 @@ class PodStatus(Trimmed, frozen=True, gc=False):
     conditions: list[Condition] | None = None
     containerStatuses: list[ContainerStatus] | None = None
     initContainerStatuses: list[ContainerStatus] | None = None
-    resourceClaimStatuses: list[dict[str, Any]] | None = None
+    resourceClaimStatuses: list[PodResourceClaimStatus] | None = None
 
 
 class Pod(Trimmed, frozen=True, gc=False):

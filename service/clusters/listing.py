@@ -6,16 +6,28 @@
 - **A list that expires while it is read (410)** is read again from the start, once. The token for an "inconsistent
   rest" that comes with the 410 is not used: a pod that is replaced meanwhile can be missing from such a list under its
   old and its new name, and its node would look idle. Expiring twice makes the kind unreadable.
+- **The next page is on its way while one is decoded**: its token is known before. More requests at once would not help,
+  as a page's token is the only way to the page after it.
 """
 
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
 
+from rules.facts.pause import collector_paused
 from service.clusters.kinds import KindSpec
 from service.clusters.refusals import Refused
 from service.clusters.transport import Transport
-from service.clusters.wire import Decode, PageInvalid
+from service.clusters.wire import JSON, Decode, PageInvalid, accept, forget
+
+AT_ONCE = 100
+"""Objects that are decoded before the event loop may read again: about as many milliseconds as it takes for a
+connection's buffers to run full."""
+_OTHER_FORMAT = (406, 415)
+"""Not Acceptable and Unsupported Media Type: a server, or something before it, that knows JSON alone."""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -55,14 +67,71 @@ async def _pages(transport: Transport, decode: Decode, spec: KindSpec, path: str
     selected = [("fieldSelector", spec.selector)] if spec.selector else []
     items: list[Any] = []
     token = ""
-    while True:
-        query = [("limit", str(page_size)), *selected, *([("continue", token)] if token else [])]
-        page = decode(spec, await transport.get(path, query))
-        items.extend(page.items)
-        if not page.continue_token:
-            return Listed(items, page.resource_version)
-        if page.continue_token == token:
-            raise PageInvalid("the server gives the same page again and again")
-        if spec.max_objects is not None and len(items) >= spec.max_objects:
-            raise TooMany(spec.max_objects)
-        token = page.continue_token
+    coming = _Coming(transport, spec, path)
+    try:
+        await coming.ask([("limit", str(page_size)), *selected])
+        while True:
+            page = decode(spec, await coming.body())
+            if page.continue_token and page.continue_token == token:
+                raise PageInvalid("the server gives the same page again and again")
+            token = page.continue_token
+            if token and (spec.max_objects is None or len(items) + page_size <= spec.max_objects):
+                await coming.ask([("limit", str(page_size)), *selected, ("continue", token)])
+            await _take(page.items, items)
+            if not token:
+                return Listed(items, page.resource_version)
+            if spec.max_objects is not None and len(items) >= spec.max_objects:
+                raise TooMany(spec.max_objects)
+            if not coming.asked:
+                await coming.ask([("limit", str(page_size)), *selected, ("continue", token)])
+    finally:
+        coming.forget()
+        forget()
+
+
+async def _take(source: Iterable[Any], items: list[Any]) -> None:
+    """Move all of ``source`` into ``items``, letting the next page arrive meanwhile."""
+    objects = iter(source)
+    with collector_paused():
+        while some := list(islice(objects, AT_ONCE)):
+            items.extend(some)
+            await asyncio.sleep(0)
+
+
+class _Coming:
+    """The page that is asked for before the one at hand is decoded: one request at a time, and none in vain."""
+
+    def __init__(self, transport: Transport, spec: KindSpec, path: str) -> None:
+        self._transport, self._path, self._accept = transport, path, accept(spec)
+        self._task: asyncio.Task[bytes] | None = None
+
+    @property
+    def asked(self) -> bool:
+        return self._task is not None
+
+    async def ask(self, query: Sequence[tuple[str, str]]) -> None:
+        self._task = asyncio.create_task(self._get(query))
+        await asyncio.sleep(0)  # so that the request leaves before the decoding begins
+
+    async def body(self) -> bytes:
+        task, self._task = self._task, None
+        assert task is not None
+        try:
+            return await task
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+
+    def forget(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _get(self, query: Sequence[tuple[str, str]]) -> bytes:
+        try:
+            return await self._transport.get(self._path, query, accept=self._accept)
+        except Refused as refused:
+            if refused.status not in _OTHER_FORMAT or self._accept == JSON:
+                raise
+        self._accept = JSON
+        return await self._transport.get(self._path, query, accept=self._accept)

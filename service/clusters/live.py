@@ -14,7 +14,7 @@ from service.clusters.mirror import ClusterMirror
 from service.clusters.model import Collected
 from service.clusters.transport import Transport
 from service.clusters.watch import Pace
-from service.clusters.wire import Decode, decode_json
+from service.clusters.wire import Decode, decode
 
 if TYPE_CHECKING:
     from kubernetes.aio.client import ApiClient
@@ -48,7 +48,7 @@ class LiveConnector:
         *,
         env: Mapping[str, str] | None = None,
         service_account: Path | None = None,
-        decode: Decode = decode_json,
+        decode: Decode = decode,
         pace: Pace | None = None,
     ) -> None:
         self._settings = settings

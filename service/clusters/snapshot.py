@@ -19,6 +19,7 @@ from rules.errors import SnapshotInvalid
 from rules.facts.completeness import of_operator, of_place, of_whole
 from rules.facts.decode import Objects, decode_objects, newest_timestamp, not_in_snapshot
 from rules.facts.objectset import ObjectCollector
+from rules.facts.trim import Shelf, trim_node, trim_pod
 from service.clusters.archives import Source as File
 from service.clusters.archives import Unpacker
 from service.clusters.config import ClusterSettings, Source
@@ -75,9 +76,10 @@ def _collect(settings: ClusterSettings) -> Collected:
         log.warning("a snapshot was read in part", cluster=settings.name, read=read, skipped=_counted(unpacker.skipped))
     objects = of_whole(found.finish())
     observed_at, observed_from = _observed(settings, objects, given)
+    shelf = Shelf()
     return Collected(
-        nodes=tuple(objects.nodes),
-        pods=tuple(objects.pods),
+        nodes=tuple(trim_node(node, shelf) for node in objects.nodes),
+        pods=tuple(trim_pod(pod, shelf) for pod in objects.pods),
         events=tuple(event for event in objects.events if not is_routine(event)),
         others={kind: tuple(items) for kind, items in objects.others.items()},
         read_kinds=frozenset(objects.kinds),

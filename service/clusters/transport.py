@@ -25,6 +25,7 @@ ATTEMPTS = 4
 LONGEST_WAIT_SECONDS = 30.0
 """A server that asks for more patience is reported as unavailable; the next audit comes soon enough."""
 CONNECT_SECONDS = 10.0
+JSON = "application/json"
 SILENCE_SECONDS = 60.0
 """Without a byte. The API server itself gives up on a list after a minute (kube-apiserver --request-timeout)."""
 
@@ -62,7 +63,7 @@ class Transport:
     def __init__(self, cluster: str, authenticate: Authenticate, *, gzip: bool) -> None:
         self.cluster = cluster
         self._authenticate = authenticate
-        self._headers = {"Accept": "application/json", "Accept-Encoding": "gzip" if gzip else "identity"}
+        self._headers = {"Accept": JSON, "Accept-Encoding": "gzip" if gzip else "identity"}
         self._client: ApiClient | None = None
         self._retired: list[ApiClient] = []
         self._renewed_at = -RENEW_SECONDS
@@ -73,8 +74,8 @@ class Transport:
         """Address of the API server, as far as it is known."""
         return "?" if self._client is None else str(self._client.configuration.host)
 
-    async def get(self, path: str, query: Sequence[tuple[str, str]] = ()) -> bytes:
-        """The body of a 200 answer.
+    async def get(self, path: str, query: Sequence[tuple[str, str]] = (), *, accept: str = JSON) -> bytes:
+        """The body of a 200 answer, in one of the formats of ``accept``.
 
         429 and 5xx are asked again, after as long as ``Retry-After`` says, and so is a connection that broke.
 
@@ -87,7 +88,7 @@ class Transport:
                 on=_how_long_to_wait, attempts=ATTEMPTS, timeout=None, wait_initial=0.2, wait_max=5.0, wait_jitter=0.3
             ):
                 with attempt:
-                    return await self._with_fresh_credentials(lambda client: self._send(client, path, query))
+                    return await self._with_fresh_credentials(lambda client: self._send(client, path, query, accept))
         except Refused as refused:
             if refused.status == 401:
                 raise self._unauthorized(refused) from refused
@@ -164,17 +165,26 @@ class Transport:
                 self._client, self._renewed_at = fresh, time.monotonic()
             return self._client
 
-    async def _send(self, client: "ApiClient", path: str, query: Sequence[tuple[str, str]]) -> bytes:
-        answer = await self._open(client, path, query, SILENCE_SECONDS)
+    async def _send(self, client: "ApiClient", path: str, query: Sequence[tuple[str, str]], accept: str) -> bytes:
+        answer = await self._open(client, path, query, SILENCE_SECONDS, accept)
         body: bytes = await answer.read()
         return body
 
     async def _open(
-        self, client: "ApiClient", path: str, query: Sequence[tuple[str, str]], silence_seconds: float
+        self,
+        client: "ApiClient",
+        path: str,
+        query: Sequence[tuple[str, str]],
+        silence_seconds: float,
+        accept: str = JSON,
     ) -> "RESTResponse":
         """The answer when its status is 200; its body is still to come."""
         method, url, headers, _, _ = await client.param_serialize(
-            "GET", path, query_params=list(query), header_params=dict(self._headers), auth_settings=["BearerToken"]
+            "GET",
+            path,
+            query_params=list(query),
+            header_params=self._headers | {"Accept": accept},
+            auth_settings=["BearerToken"],
         )
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
         answer = await client.call_api(method, url, header_params=headers, _request_timeout=timeout)

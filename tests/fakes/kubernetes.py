@@ -23,6 +23,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from tests.fakes import kubernetes_config as config
+from tests.fakes import kubernetes_protobuf
 from tests.fakes.kubernetes_faults import Fault, Faults
 from tests.fakes.kubernetes_state import ContinueTokenError, ExpiredError, Object, Resource, State, field_filter
 from tests.fakes.kubernetes_watch import BELL, STOP, WATCHES, Bell, Watches, watch
@@ -52,12 +53,12 @@ EXPIRED = (
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
-
 NO_STREAMING = (
     'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch '
     "unless the WatchList feature gate is enabled"
 )
 """kubernetes/apimachinery, pkg/apis/meta/internalversion/validation, and pkg/api/errors NewInvalid."""
+
 
 class Request:
     """A request as the server saw it, for tests that look at how kindly it was asked."""
@@ -82,8 +83,9 @@ class FakeKubernetes:
     Attributes:
         state: the cluster; change it at any time.
         faults: what goes wrong.
-        requests: what was asked, in order.
         watches: those that are open, and what they are made to say.
+        requests: what was asked, in order.
+        formats: what lists are written in; without ``protobuf`` it is left out where it is asked for.
         tokens: user by bearer token; remove one and it is revoked.
         denied: resources (``pods``, ``daemonsets.apps``) that ``reader`` may not read; ``watch pods`` takes away one
             verb, ``pods in *`` what is not asked in one namespace, ``pods in team-a`` one namespace. ``admin`` may all.
@@ -92,8 +94,9 @@ class FakeKubernetes:
     def __init__(self, *, tls: config.Tls = "good") -> None:
         self.state = State()
         self.faults = Faults()
-        self.requests: list[Request] = []
         self.watches = Watches()
+        self.requests: list[Request] = []
+        self.formats = frozenset({"json", "protobuf"})
         self.tokens = {"reader-token-0000": READER, "admin-token-0000": ADMIN}
         self.denied: set[str] = {"secrets"}
         self.port = 0
@@ -171,8 +174,8 @@ class FakeKubernetes:
         app = web.Application()
         app[BELL] = bell
         app[STOP] = self._stop
-        app.router.add_route("*", "/{path:.*}", self._handle)
         app[WATCHES] = self.watches
+        app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         context: ssl.SSLContext | None = config.server_context(self._tls)
@@ -256,9 +259,9 @@ class FakeKubernetes:
         except ValueError as error:
             return self._status(request, 400, "BadRequest", str(error))
         if _true(request, "watch"):
-            return await watch(request, self.state, resource, keep, namespace)
             if "sendInitialEvents" in request.query and not self.watches.streaming:
                 return self._status(request, 422, "Invalid", NO_STREAMING, {"kind": "ListOptions"})
+            return await watch(request, self.state, resource, keep, namespace)
         asked = request.query.get("resourceVersion", "")
         if asked.isdigit() and int(asked) > self.state.revision:
             return self._future(request, asked)
@@ -276,6 +279,8 @@ class FakeKubernetes:
             metadata["continue"] = following
             if "fieldSelector" not in request.query:  # with a selector the server does not count the rest
                 metadata["remainingItemCount"] = rest
+        if resource.kind in kubernetes_protobuf.KINDS and "protobuf" in self.formats and _wants_protobuf(request):
+            return self._protobuf(request, kubernetes_protobuf.encode_list(resource.kind, metadata, items))
         return self._json(
             request,
             {
@@ -382,12 +387,26 @@ class FakeKubernetes:
         chunked: bool = False,
     ) -> web.Response:
         text = json.dumps(body, indent=2) if pretty else json.dumps(body, separators=(",", ":"))
-        data = text.encode()
+        return self._body(request, text.encode(), JSON, status=status, headers=headers, chunked=chunked)
+
+    def _protobuf(self, request: web.Request, body: bytes) -> web.Response:
+        return self._body(request, body, kubernetes_protobuf.CONTENT_TYPE, chunked=True)
+
+    def _body(
+        self,
+        request: web.Request,
+        data: bytes,
+        content_type: str,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        chunked: bool = False,
+    ) -> web.Response:
         response_headers = {"Cache-Control": "no-cache, private", **(headers or {})}
         if "gzip" in request.headers.get("Accept-Encoding", "") and len(data) > GZIP_ABOVE_BYTES:
             data = gzip.compress(data, 1)
             response_headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-        response = web.Response(body=data, status=status, headers=response_headers, content_type=JSON)
+        response = web.Response(body=data, status=status, headers=response_headers, content_type=content_type)
         if chunked:
             response.enable_chunked_encoding()
         return response
@@ -399,6 +418,16 @@ async def _cut_handshakes(loop: asyncio.AbstractEventLoop) -> None:
         for transport in list(getattr(loop, "_transports", {}).values()):
             transport.abort()
         await asyncio.sleep(0)
+
+
+def _wants_protobuf(request: web.Request) -> bool:
+    """The first format of ``Accept`` that the server knows; media type parameters are not looked at."""
+    for wanted in request.headers.get("Accept", "").split(","):
+        if wanted.strip() == kubernetes_protobuf.CONTENT_TYPE:
+            return True
+        if wanted.strip() in (JSON, "*/*", ""):
+            return False
+    return False
 
 
 def _true(request: web.Request, name: str) -> bool:

@@ -11,7 +11,7 @@ from service.clusters.live import LiveConnector
 from service.clusters.mirror import ClusterMirror
 from service.clusters.model import Collected
 from service.clusters.watch import Pace
-from service.clusters.wire import decode_json
+from service.clusters.wire import decode
 from service.errors import ClusterTrouble
 from tests.fakes.kubernetes import FakeKubernetes
 from tests.service.clusters.conftest import NOW
@@ -64,7 +64,7 @@ class Following:
         self.mirror = ClusterMirror(
             settings,
             self.connector._open_transport,
-            decode_json,
+            decode,
             pace=pace,
             clock=lambda: NOW,
             monotonic=self.time.monotonic,

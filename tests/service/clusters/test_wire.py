@@ -30,7 +30,7 @@ def test_a_change_brings_the_trimmed_object_and_its_version(change: str) -> None
     event = decode_event(NODES, _line(change, item))
     page = decode_json(NODES, json.dumps({"kind": "NodeList", "apiVersion": "v1", "items": [item]}).encode())
     assert (event.type, event.resource_version, event.status) == (change, "327", None)
-    assert event.object == page.items[0]
+    assert [event.object] == list(page.items)
 
 
 def test_a_change_of_another_kind_keeps_its_kind() -> None:

@@ -1,0 +1,442 @@
+"""Lists of nodes and pods in ``application/vnd.kubernetes.protobuf``, decoded straight into trimmed objects.
+
+A body is the four bytes ``k8s\\0``, then a ``runtime.Unknown`` that names the kind and holds the list (apimachinery
+pkg/runtime/serializer/protobuf). Objects come out as :mod:`rules.facts.trim` leaves those that came as JSON.
+
+What makes it fast: protobuf's C runtime splits the page, and bytes that were seen before (a template's containers, the
+labels of its pods, a time) are not decoded again but looked up. So the objects of one template share their parts as
+well, which is what keeps a large cluster small.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from google.protobuf.message import DecodeError
+
+from rules.facts import objects, trim
+from rules.facts.trim import Shelf
+from service.clusters.protobuf import kubernetes_pb2 as pb
+from service.clusters.wire import PageInvalid
+
+MAGIC = b"k8s\0"
+_LISTS: dict[str, Any] = {"NodeList": pb.NodeList, "PodList": pb.PodList}
+
+_TOKEN_MOUNT = b"\x10\x01\x1a\x2d/var/run/secrets/kubernetes.io/serviceaccount"
+_TOKEN_NAME = b"\x0a\x15kube-api-access-"
+_RANDOM = 5
+"""The volume of the service account's token is ``kube-api-access-`` and five random characters (kubernetes
+plugin/pkg/admission/serviceaccount): it would make equal containers of one template different."""
+
+_UNREAD_CONDITIONS = (b"\x0a\x0bInitialized", b"\x0a\x0fContainersReady", b"\x0a\x19PodReadyToStartContainers")
+_UNREAD_LATER = (*_UNREAD_CONDITIONS, b"\x0a\x0cPodScheduled")
+"""Conditions begin with their type. These need no decoding to be left out (see :func:`rules.facts.trim.keeps`)."""
+
+Key = TypeVar("Key")
+Made = TypeVar("Made")
+
+
+class _Remembered(dict[Key, Made]):
+    """What ``make`` makes of a key, made once. Forgets everything when there are more than ``limit`` keys."""
+
+    def __init__(self, make: Callable[[Key], Made], limit: int = 20_000) -> None:
+        super().__init__()
+        self._make, self._limit = make, limit
+
+    def __missing__(self, key: Key) -> Made:
+        if len(self) >= self._limit:
+            self.clear()
+        made = self[key] = self._make(key)
+        return made
+
+
+class Decoded:
+    """A list whose objects are decoded as they are taken: its page token is known before.
+
+    Attributes:
+        resource_version: of the list.
+        continue_token: of the next page; "" on the last one.
+    """
+
+    def __init__(self, metadata: Any, kind: str, raw: Iterable[Any], decode: Callable[[Any], Any]) -> None:
+        self.resource_version: str = metadata.resourceVersion
+        self.continue_token: str = metadata.continueToken
+        self._kind, self._raw, self._decode = kind, raw, decode
+
+    def __iter__(self) -> Iterator[Any]:
+        for number, item in enumerate(self._raw):
+            try:
+                yield self._decode(item)
+            except (DecodeError, ValueError, OverflowError) as error:
+                raise PageInvalid(f"items[{number}]: expected a {self._kind}; {error}") from error
+
+
+class ProtobufDecoder:
+    """Decodes lists of nodes and pods; keep one for many pages, so that they share what they have in common."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._text: _Remembered[str, str | None] = _Remembered(shelf.text)
+        self._time: _Remembered[bytes, datetime | None] = _Remembered(self._read_time, 5_000)
+        self._entry: _Remembered[bytes, tuple[str, str]] = _Remembered(self._read_entry)
+        self._texts: _Remembered[tuple[bytes, ...], dict[str, str] | None] = _Remembered(self._read_texts)
+        self._amounts: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_amounts)
+        self._owners: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_owners)
+        self._taint: _Remembered[bytes, objects.Taint] = _Remembered(self._read_taint)
+        self._info: _Remembered[bytes, objects.NodeSystemInfo] = _Remembered(self._read_info)
+        self._image: _Remembered[bytes, objects.ContainerImage] = _Remembered(self._read_image)
+        self._volumes: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_volumes)
+        self._containers: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_containers)
+        self._container: _Remembered[bytes, objects.Container] = _Remembered(self._read_container)
+        self._resources: _Remembered[bytes, Any] = _Remembered(self._read_resources)
+        self._tolerations: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_tolerations)
+        self._affinity: _Remembered[bytes, dict[str, Any] | None] = _Remembered(
+            lambda raw: self._read_affinity(raw, None)
+        )
+        self._claims: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_claims)
+        self._gates: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_gates)
+        self._state: _Remembered[bytes, objects.ContainerState | None] = _Remembered(self._read_state, 5_000)
+
+    def page(self, kind: str, body: bytes) -> Decoded:
+        """The list of ``kind`` (``Node``, ``Pod``) in ``body``.
+
+        Raises:
+            PageInvalid: it is none; also while it is iterated.
+        """
+        if body[:4] != MAGIC:
+            raise PageInvalid(f"expected protobuf, found {body[:16]!r}")
+        try:
+            outer = pb.Unknown.FromString(memoryview(body)[4:])  # type: ignore[arg-type]
+        except DecodeError as error:
+            raise PageInvalid(f"expected runtime.Unknown after the first four bytes; {error}") from error
+        found, wanted = outer.typeMeta.kind, f"{kind}List"
+        if found != wanted:
+            said = pb.Status.FromString(outer.raw).message if found == "Status" else ""
+            raise PageInvalid(f"kind: expected {wanted}, found {found} {said}".rstrip())
+        if outer.contentEncoding:
+            raise PageInvalid(f"contentEncoding: expected none, found {outer.contentEncoding}")
+        try:
+            read = _LISTS[wanted].FromString(outer.raw)
+        except DecodeError as error:
+            raise PageInvalid(f"raw: expected a {wanted}; {error}") from error
+        return Decoded(read.metadata, kind, read.items, self._node if kind == "Node" else self._pod)
+
+    def _node(self, node: Any) -> objects.Node:
+        spec, status = node.spec, node.status
+        taints, conditions, images = spec.taints, status.conditions, status.images
+        return objects.Node(
+            self._metadata(node.metadata),
+            objects.NodeSpec(
+                self._text[spec.providerID],
+                spec.unschedulable or None,
+                [self._taint[raw] for raw in taints] or None,
+            )
+            if node.HasField("spec")
+            else None,
+            objects.NodeStatus(
+                self._amounts[tuple(status.capacity)],
+                self._amounts[tuple(status.allocatable)],
+                [self._read_condition(raw) for raw in conditions] or None,
+                self._info[status.nodeInfo] if status.nodeInfo else None,
+                [self._image[raw] for raw in images] or None,
+            )
+            if node.HasField("status")
+            else None,
+        )
+
+    def _pod(self, pod: Any) -> objects.Pod:
+        metadata = self._metadata(pod.metadata)
+        return objects.Pod(
+            metadata,
+            self._spec(pod.spec, metadata) if pod.HasField("spec") else None,
+            self._status(pod.status) if pod.HasField("status") else None,
+        )
+
+    def _metadata(self, meta: Any) -> objects.ObjectMeta:
+        return objects.ObjectMeta(
+            meta.name,
+            self._text[meta.namespace],
+            meta.uid or None,
+            meta.resourceVersion or None,
+            None,
+            self._time[meta.creationTimestamp],
+            self._time[meta.deletionTimestamp],
+            self._texts[tuple(meta.labels)],
+            self._texts[tuple(meta.annotations)],
+            self._owners[tuple(meta.ownerReferences)],
+        )
+
+    def _spec(self, spec: Any, metadata: objects.ObjectMeta) -> objects.PodSpec:
+        node = self._text[spec.nodeName]
+        grace = spec.terminationGracePeriodSeconds
+        affinity = spec.affinity
+        return objects.PodSpec(
+            node,
+            self._texts[tuple(spec.nodeSelector)],
+            self._affinity_of(affinity, metadata, node) if affinity else None,
+            self._tolerations[tuple(spec.tolerations)],
+            self._containers[tuple(map(_neutral, spec.containers))],
+            self._containers[tuple(map(_neutral, spec.initContainers))],
+            self._amounts[tuple(spec.overhead)],
+            self._resources[spec.resources],
+            self._claims[tuple(spec.resourceClaims)],
+            self._volumes[tuple([raw for raw in spec.volumes if not _holds_token(raw)])],
+            self._text[spec.schedulerName],
+            self._gates[tuple(spec.schedulingGates)],
+            self._text[spec.priorityClassName],
+            self._text[spec.runtimeClassName],
+            self._text[spec.restartPolicy],
+            spec.hostNetwork or None,
+            spec.hostIPC or None,
+            grace if grace or spec.HasField("terminationGracePeriodSeconds") else None,
+        )
+
+    def _affinity_of(self, raw: bytes, metadata: objects.ObjectMeta, node: str | None) -> dict[str, Any] | None:
+        pinned = trim.daemon_node(metadata, node)
+        if pinned is None:
+            return self._affinity[raw]
+        return self._read_affinity(raw, pinned) if raw != _pin(pinned) else None
+
+    def _status(self, status: Any) -> objects.PodStatus:
+        phase = self._text[status.phase]
+        conditions = [
+            self._read_condition(raw)
+            for raw in status.conditions
+            if not raw.startswith(_UNREAD_CONDITIONS if phase == "Pending" else _UNREAD_LATER)
+        ]
+        return objects.PodStatus(
+            phase,
+            self._text[status.reason],
+            self._text[status.message],
+            self._time[status.startTime],
+            self._text[status.nominatedNodeName],
+            [item for item in conditions if trim.keeps(item, phase)] or None,
+            [self._container_status(item) for item in status.containerStatuses] or None,
+            [self._container_status(item) for item in status.initContainerStatuses] or None,
+            [self._read_claim_status(raw) for raw in status.resourceClaimStatuses] or None,
+        )
+
+    def _container_status(self, item: Any) -> objects.ContainerStatus:
+        ready, restarts = item.ready, item.restartCount
+        return objects.ContainerStatus(
+            self._text[item.name] or "",
+            ready if ready or item.HasField("ready") else None,
+            None,
+            restarts if restarts or item.HasField("restartCount") else None,
+            self._text[item.image],
+            self._text[item.imageID],
+            self._state[item.state],
+            self._state[item.lastState],
+        )
+
+    def _read_time(self, raw: bytes) -> datetime | None:
+        if not raw:
+            return None
+        time = pb.Time.FromString(raw)
+        moment = datetime.fromtimestamp(time.seconds, UTC)
+        return moment.replace(microsecond=time.nanos // 1000) if time.nanos else moment
+
+    def _read_entry(self, raw: bytes) -> tuple[str, str]:
+        entry = pb.TextEntry.FromString(raw)
+        return self._text[entry.key] or "", self._text[entry.value] or ""
+
+    def _read_texts(self, raws: tuple[bytes, ...]) -> dict[str, str] | None:
+        return dict(map(self._entry.__getitem__, raws)) or None
+
+    def _read_amounts(self, raws: Iterable[bytes]) -> dict[str, objects.Quantity] | None:
+        entries = map(pb.QuantityEntry.FromString, raws)
+        return trim.quantities({entry.key: entry.value.string for entry in entries}, self._shelf)
+
+    def _read_owners(self, raws: tuple[bytes, ...]) -> list[objects.OwnerReference] | None:
+        owners = [
+            objects.OwnerReference(
+                each.apiVersion,
+                each.kind,
+                each.name,
+                each.uid,
+                each.controller if each.HasField("controller") else None,
+            )
+            for each in map(pb.OwnerReference.FromString, raws)
+        ]
+        return self._shelf.share("owners", owners) if owners else None
+
+    def _read_taint(self, raw: bytes) -> objects.Taint:
+        taint = pb.Taint.FromString(raw)
+        read = objects.Taint(taint.key, taint.value, taint.effect, self._time[taint.timeAdded])
+        return self._shelf.share("taint", trim.tidy_taint(read))
+
+    def _read_info(self, raw: bytes) -> objects.NodeSystemInfo:
+        info = pb.NodeSystemInfo.FromString(raw)
+        read = objects.NodeSystemInfo(*(getattr(info, name) for name in objects.NodeSystemInfo.__struct_fields__))
+        return self._shelf.share("node info", trim.tidy_info(read))
+
+    def _read_image(self, raw: bytes) -> objects.ContainerImage:
+        image = pb.ContainerImage.FromString(raw)
+        read = objects.ContainerImage(list(image.names), image.sizeBytes)
+        return self._shelf.share("image", trim.tidy_image(read))
+
+    def _read_condition(self, raw: bytes) -> objects.Condition:
+        item = pb.Condition.FromString(raw)
+        return objects.Condition(
+            self._text[item.type] or "",
+            self._text[item.status] or "",
+            self._text[item.reason],
+            self._text[item.message],
+            self._time[item.lastTransitionTime],
+            self._time[item.lastHeartbeatTime],
+        )
+
+    def _read_volumes(self, raws: tuple[bytes, ...]) -> list[dict[str, Any]] | None:
+        return trim.shared_list("volumes", trim.tidy_volume, map(_volume, raws), self._shelf)
+
+    def _read_containers(self, raws: tuple[bytes, ...]) -> list[objects.Container] | None:
+        return trim.shared_list("containers", lambda raw: self._container[raw], raws, self._shelf)
+
+    def _read_container(self, raw: bytes) -> objects.Container:
+        item = pb.Container.FromString(raw)
+        context = item.securityContext
+        secured: dict[str, Any] = {"capabilities": {"add": list(context.capabilities.add)}}
+        if context.HasField("privileged"):
+            secured["privileged"] = context.privileged
+        read = objects.Container(
+            name=item.name,
+            image=item.image,
+            command=list(item.command),
+            args=list(item.args),
+            env=[objects.EnvVar(each.name, each.value) for each in map(pb.EnvVar.FromString, item.env)],
+            restartPolicy=item.restartPolicy,
+            securityContext=secured,
+            volumeMounts=[objects.VolumeMount(each.name, each.mountPath, each.readOnly) for each in item.volumeMounts],
+            resources=self._resources[item.resources],
+        )
+        return trim.tidy_container(read, self._shelf)
+
+    def _read_resources(self, raw: bytes) -> objects.ResourceRequirements | None:
+        if not raw:
+            return None
+        item = pb.ResourceRequirements.FromString(raw)
+        read = objects.ResourceRequirements(
+            self._read_amounts(item.requests),
+            self._read_amounts(item.limits),
+            [{"name": each.name, "request": each.request} for each in item.claims],
+        )
+        return trim.tidy_resources(read, self._shelf)
+
+    def _read_tolerations(self, raws: tuple[bytes, ...]) -> list[objects.Toleration] | None:
+        read = (
+            objects.Toleration(
+                each.key,
+                each.operator,
+                each.value,
+                each.effect,
+                each.tolerationSeconds if each.HasField("tolerationSeconds") else None,
+            )
+            for each in map(pb.Toleration.FromString, raws)
+        )
+        return trim.shared_list("tolerations", trim.tidy_toleration, read, self._shelf)
+
+    def _read_affinity(self, raw: bytes, daemon_node: str | None) -> dict[str, Any] | None:
+        found = pb.Affinity.FromString(raw).nodeAffinity
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        read = {
+            required: {"nodeSelectorTerms": [_term(item) for item in getattr(found, required).nodeSelectorTerms]},
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": item.weight, "preference": _term(item.preference)}
+                for item in found.preferredDuringSchedulingIgnoredDuringExecution
+            ],
+        }
+        tidy = trim.tidy_affinity({"nodeAffinity": read}, daemon_node)
+        return self._shelf.share("affinity", tidy) if tidy else None
+
+    def _read_claims(self, raws: tuple[bytes, ...]) -> list[objects.PodResourceClaim] | None:
+        read = (
+            objects.PodResourceClaim(each.name, each.resourceClaimName, each.resourceClaimTemplateName)
+            for each in map(pb.PodResourceClaim.FromString, raws)
+        )
+        return trim.shared_list("claims", trim.tidy_claim, read, self._shelf)
+
+    def _read_gates(self, raws: tuple[bytes, ...]) -> list[dict[str, Any]] | None:
+        read = ({"name": pb.PodSchedulingGate.FromString(raw).name} for raw in raws)
+        return trim.shared_list("gates", trim.without_nothing, read, self._shelf)
+
+    def _read_claim_status(self, raw: bytes) -> dict[str, Any]:
+        item = pb.PodResourceClaimStatus.FromString(raw)
+        tidy: dict[str, Any] = trim.without_nothing({"name": item.name, "resourceClaimName": item.resourceClaimName})
+        return tidy
+
+    def _read_state(self, raw: bytes) -> objects.ContainerState | None:
+        if not raw:
+            return None
+        if len(raw) > 4 and raw[0] == 0x12 and raw[1] == len(raw) - 2 and raw[2] == 0x0A and raw[3] == len(raw) - 4:
+            return objects.ContainerState(running=objects.ContainerStateRunning(self._time[raw[4:]]))
+        item = pb.ContainerState.FromString(raw)
+        waiting, running, ended = item.waiting, item.running, item.terminated
+        read = objects.ContainerState(
+            objects.ContainerStateWaiting(waiting.reason, waiting.message) if item.HasField("waiting") else None,
+            objects.ContainerStateRunning(self._time[running.startedAt]) if item.HasField("running") else None,
+            objects.ContainerStateTerminated(
+                ended.reason,
+                ended.message,
+                ended.exitCode if ended.HasField("exitCode") else None,
+                self._time[ended.startedAt],
+                self._time[ended.finishedAt],
+            )
+            if item.HasField("terminated")
+            else None,
+        )
+        return trim.tidy_state(read, self._shelf)
+
+
+def _neutral(raw: bytes) -> bytes:
+    """A container without the random part of its token volume's name; that mount is not kept."""
+    at = raw.find(_TOKEN_MOUNT) - _RANDOM
+    if at < 0 or not raw.endswith(_TOKEN_NAME, 0, at):
+        return raw
+    return b"%b-----%b" % (raw[:at], raw[at + _RANDOM :])
+
+
+def _holds_token(raw: bytes) -> bool:
+    """Whether a volume is that of the service account's token: projected (field 26), which is not kept."""
+    return raw.startswith(_TOKEN_NAME) and b"\xd2\x01" in raw[25:28]
+
+
+def _pin(node: str) -> bytes:
+    """The affinity that the DaemonSet controller gives a pod for ``node``, as the API server writes it."""
+    raw = b""
+    for field in (
+        b"\x0a\x0dmetadata.name\x12\x02In\x1a",  # NodeSelectorRequirement: key, operator, values
+        b"\x12",  # matchFields of a term
+        b"\x0a",  # nodeSelectorTerms
+        b"\x0a",  # requiredDuringSchedulingIgnoredDuringExecution
+        b"\x0a",  # nodeAffinity
+    ):
+        raw = raw or node.encode()
+        if len(raw) > 127:  # longer than one byte can say: left to the decoder
+            return b""
+        raw = field + bytes((len(raw),)) + raw
+    return raw
+
+
+def _volume(raw: bytes) -> dict[str, Any]:
+    item = pb.Volume.FromString(raw)
+    source, read = item.volumeSource, {"name": item.name}
+    found: dict[str, Any] = dict(read)
+    if source.HasField("hostPath"):
+        found["hostPath"] = {"path": source.hostPath.path}
+    if source.HasField("emptyDir"):
+        empty = source.emptyDir
+        found["emptyDir"] = {"medium": empty.medium, "sizeLimit": empty.sizeLimit.string}
+    if source.HasField("persistentVolumeClaim"):
+        found["persistentVolumeClaim"] = {"claimName": source.persistentVolumeClaim.claimName}
+    if source.HasField("ephemeral"):
+        found["ephemeral"] = {}
+    return found
+
+
+def _term(item: Any) -> dict[str, Any]:
+    return {
+        name: [
+            {"key": each.key, "operator": each.operator, "values": list(each.values)} for each in getattr(item, name)
+        ]
+        for name in ("matchExpressions", "matchFields")
+    }
