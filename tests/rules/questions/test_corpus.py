@@ -34,14 +34,20 @@ TOPICS = """
 """
 LABELS = {"error": CAUSES.split(), "cluster": INTENTS.split(), "faq": TOPICS.split()}
 KEYS = {"error": "cause", "cluster": "intent", "faq": "topic", "provider": "field"}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 OTHERS = ("provider",)
 LABELLED = [(kind, language) for kind in sorted(LABELS) for language in LANGUAGES]
 FILES = [*LABELLED, *((kind, language) for kind in OTHERS for language in LANGUAGES)]
 LEAST_OF_FILTER = 10
-FIELDS = frozenset("""
+FIELDS = _words("""
     billing_unit control_plane_fee device_plugin driver_version drivers_preinstalled gpu_models interconnect
     scale_to_zero sharing spot_notice price
-""".split())  # fmt: skip
+""")
 WORDS = {
     "arch": "amd64 arm64",
     "billing_unit": "second minute hour",
@@ -59,9 +65,9 @@ WORDS = {
     "sort": "price_asc",
     "vendor": "nvidia amd",
 }
-SWITCHES = frozenset("bare_metal free_control_plane free_egress managed scale_to_zero spot".split())
-COUNTS = frozenset("gpu_count min_nodes min_vram_gb nodes".split())
-AMOUNTS = frozenset("hours_per_month max_price_eur_hour max_price_usd_hour max_total_usd_hour".split())
+SWITCHES = _words("bare_metal free_control_plane free_egress managed scale_to_zero spot")
+COUNTS = _words("gpu_count min_nodes min_vram_gb nodes")
+AMOUNTS = _words("hours_per_month max_price_eur_hour max_price_usd_hour max_total_usd_hour")
 FILTERS = frozenset(WORDS) | SWITCHES | COUNTS | AMOUNTS | {"exclude", "fields", "gpu", "providers", "region"}
 
 
