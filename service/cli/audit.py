@@ -12,10 +12,9 @@ from service.cli.exits import AUDIT_EXIT_CODES, Exit, exit_of
 from service.cli.output import Style, write_json
 
 if TYPE_CHECKING:
-    from rules.engine import Rule
     from rules.errors import AdvisorError
     from rules.findings import Report
-    from service.clusters.config import ClusterSettings
+    from service.clusters import ClusterSettings, Connector
     from service.settings import Settings
 
 _EPILOG = f"""which cluster: --snapshot, --context or --kubeconfig name one. Otherwise all clusters of the settings are
@@ -55,16 +54,15 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputInvalid, ConfigInvalid, ClusterUnknown: the arguments or settings cannot be used.
     """
-    import asyncio
-
     from service.cli.logs import configure
+    from service.cli.loop import run as run_async
     from service.cli.targets import targets
     from service.settings import LogSettings, load
 
     settings = load(args.config, os.environ)
     configure(LogSettings(level="warning", format=settings.log.format))
     chosen = targets(args, settings, os.environ)
-    outcomes = asyncio.run(_audit_all(chosen, settings))
+    outcomes = run_async(_audit_all(chosen, settings))
     if args.format == "json":
         documents = [
             _document(cluster.name, outcome, args.lang) for cluster, outcome in zip(chosen, outcomes, strict=True)
@@ -77,8 +75,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _audit_all(clusters: "tuple[ClusterSettings, ...]", settings: "Settings") -> "list[Report | AdvisorError]":
-    import asyncio
-
+    from service.cli.several import for_each
+    from service.clock import utc_now
+    from service.once import run_audit_once
     from service.prices import price_book
     from service.rulebook import rulebook
 
@@ -88,29 +87,8 @@ async def _audit_all(clusters: "tuple[ClusterSettings, ...]", settings: "Setting
         from service.registry.reader import ImageReader
 
         images = ImageReader(settings.registry)
-    limit = asyncio.Semaphore(settings.audit.parallel)
 
-    async def one(cluster: "ClusterSettings") -> "Report | AdvisorError":
-        async with limit:
-            return await _audit(cluster, settings, rules=rules, prices=prices, images=images)
-
-    try:
-        return list(await asyncio.gather(*map(one, clusters)))
-    finally:
-        if images is not None:
-            await images.close()
-
-
-async def _audit(
-    cluster: "ClusterSettings", settings: "Settings", *, rules: "tuple[Rule, ...]", prices: Any, images: Any
-) -> "Report | AdvisorError":
-    from rules.errors import AdvisorError, InternalFault
-    from service.audits import run_audit_once
-    from service.clock import utc_now
-    from service.clusters import connect
-
-    connector = connect(cluster)
-    try:
+    async def audit(connector: "Connector") -> "Report":
         _, report = await run_audit_once(
             connector,
             now=utc_now(),
@@ -120,13 +98,13 @@ async def _audit(
             deadline_seconds=settings.audit.deadline_seconds,
             images=images,
         )
-    except AdvisorError as error:
-        return error
-    except Exception as error:
-        return InternalFault(f"the audit of {cluster.name} failed: {type(error).__name__}: {error}")
+        return report
+
+    try:
+        return await for_each(clusters, audit, parallel=settings.audit.parallel)
     finally:
-        await connector.close()
-    return report
+        if images is not None:
+            await images.close()
 
 
 def _document(name: str, outcome: "Report | AdvisorError", language: Language) -> Any:

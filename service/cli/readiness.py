@@ -14,7 +14,7 @@ from service.cli.output import Style, write_json
 if TYPE_CHECKING:
     from rules.advice.readiness import Readiness, State
     from rules.errors import AdvisorError
-    from service.clusters.config import ClusterSettings
+    from service.clusters import ClusterSettings, Connector
     from service.settings import Settings
 
 _EPILOG = """asked for are a fast interconnect, gang scheduling, a training operator and shared storage; each is met,
@@ -49,16 +49,15 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputInvalid, ConfigInvalid, ClusterUnknown: the arguments or settings cannot be used.
     """
-    import asyncio
-
     from service.cli.logs import configure
+    from service.cli.loop import run as run_async
     from service.cli.targets import targets
     from service.settings import LogSettings, load
 
     settings = load(args.config, os.environ)
     configure(LogSettings(level="warning", format=settings.log.format))
     chosen = targets(args, settings, os.environ)
-    outcomes = asyncio.run(_all(chosen, settings))
+    outcomes = run_async(_all(chosen, settings))
     if args.format == "json":
         documents = [
             _document(cluster.name, outcome, args.lang) for cluster, outcome in zip(chosen, outcomes, strict=True)
@@ -71,42 +70,26 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _all(clusters: "tuple[ClusterSettings, ...]", settings: "Settings") -> "list[Readiness | AdvisorError]":
-    import asyncio
-
-    limit = asyncio.Semaphore(settings.audit.parallel)
-
-    async def one(cluster: "ClusterSettings") -> "Readiness | AdvisorError":
-        async with limit:
-            return await _one(cluster, settings)
-
-    return list(await asyncio.gather(*map(one, clusters)))
-
-
-async def _one(cluster: "ClusterSettings", settings: "Settings") -> "Readiness | AdvisorError":
     from rules.advice.readiness import readiness
-    from rules.errors import AdvisorError, InternalFault
-    from service.audits import run_audit_once
+    from service.cli.several import for_each
     from service.clock import utc_now
-    from service.clusters import connect
+    from service.once import run_audit_once
     from service.prices import price_book
 
-    connector = connect(cluster)
-    try:
+    prices = price_book(settings.prices)
+
+    async def judge(connector: "Connector") -> "Readiness":
         facts, _ = await run_audit_once(
             connector,
             now=utc_now(),
             policy=settings.policy,
-            prices=price_book(settings.prices),
+            prices=prices,
             rules=(),
             deadline_seconds=settings.audit.deadline_seconds,
         )
         return readiness(facts)
-    except AdvisorError as error:
-        return error
-    except Exception as error:
-        return InternalFault(f"the report on {cluster.name} failed: {type(error).__name__}: {error}")
-    finally:
-        await connector.close()
+
+    return await for_each(clusters, judge, parallel=settings.audit.parallel)
 
 
 def _document(name: str, outcome: "Readiness | AdvisorError", language: Language) -> Any:

@@ -1,7 +1,6 @@
 """Which clusters a command reads, from its arguments."""
 
 import argparse
-import asyncio
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -59,6 +58,7 @@ def snapshot_facts(paths: Sequence[str]) -> "ClusterFacts":
         SnapshotInvalid: a file does not hold Kubernetes objects.
     """
     from rules.facts.prices import bundled
+    from service.cli.loop import run as run_async
     from service.clusters import connect, to_facts
 
     async def collect() -> Any:
@@ -68,7 +68,7 @@ def snapshot_facts(paths: Sequence[str]) -> "ClusterFacts":
         finally:
             await connector.close()
 
-    name, collected = asyncio.run(collect())
+    name, collected = run_async(collect())
     return to_facts(name, collected, datetime.now(UTC), bundled())
 
 

@@ -91,18 +91,16 @@ def collect_and_evaluate(kubeconfig: str) -> Figures:
     from rules.engine import evaluate
     from rules.facts.prices import bundled
     from rules.policy import Policy
+    from service.cli.loop import run as run_async
     from service.clusters import to_facts
     from tests.benchmarks.big_text import NOW
 
     prices, figures = bundled(), cast("Figures", {})
     connector = _connector(kubeconfig)
 
-    async def read() -> Any:
-        return await connector.collect()
-
     figures["before"] = peak_mib()
     with clocked(figures, "collect"):
-        collected = asyncio.run(read())
+        collected = run_async(connector.collect())
     figures["collect_peak"] = peak_mib()
     with clocked(figures, "facts"):
         facts = to_facts("big", collected, NOW, prices)

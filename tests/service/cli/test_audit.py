@@ -3,6 +3,7 @@
 import json
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -299,3 +300,21 @@ def test_a_reader_that_goes_away_ends_it_quietly(cli: Cli) -> None:
         process.stdout.close()
         assert process.wait(60) == 141
         assert process.stderr.read() == b""
+
+
+_WITHOUT_A_DATABASE = """
+import sys
+from service.main import main
+code = main(["audit", "--kubeconfig", sys.argv[1], "--format", "json"])
+heavy = {"sqlalchemy", "sqlmodel", "alembic", "litestar", "slack_bolt", "apscheduler", "lingua", "gpuhunt"}
+print(code, sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def test_an_audit_of_a_live_cluster_loads_no_database_and_no_server(tmp_path: Path) -> None:
+    with FakeKubernetes() as server:
+        given = str(server.kubeconfig(tmp_path))
+        command = [sys.executable, "-c", _WITHOUT_A_DATABASE, given]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert done.stderr.splitlines()[-1] == "0 []"
