@@ -40,7 +40,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-OTHERS = ("provider",)
+OTHERS = ("provider", "compat", "sizing", "out_of_scope")
 LABELLED = [(kind, language) for kind in sorted(LABELS) for language in LANGUAGES]
 FILES = [*LABELLED, *((kind, language) for kind in OTHERS for language in LANGUAGES)]
 LEAST_OF_FILTER = 10
@@ -184,3 +184,44 @@ def test_facts_of_one_provider_are_asked_by_field_and_of_many_providers(language
     named = {row["provider"] for row in facts}
     assert named <= _providers()
     assert len(named) >= 25
+
+
+LEAST_OF_KIND = 60
+LEAST_TO_ASK_BACK = 30
+ENTITIES = {
+    "compat": _words("driver cuda image gpu framework"),
+    "sizing": _words("params_b precision count vram_gb vram_gb_each gpu_memory_gb gpu gpus profile sharing"),
+}
+ANSWERS = _words("gpus min_gpus per_gpu profile fits weights_gb needs_more")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", sorted(ENTITIES))
+def test_compat_and_sizing_name_known_entities(kind: str, language: str) -> None:
+    rows = _document(kind, language)
+    assert len(rows) >= LEAST_OF_KIND
+    for row in rows:
+        assert set(row) <= {"text", "entities", "answer"}
+        assert set(row["entities"]) <= ENTITIES[kind]
+        assert set(row.get("answer", {})) <= ANSWERS
+        assert row["entities"] or "needs_more" in row["answer"], row["text"]
+    assert any("needs_more" in row.get("answer", {}) for row in rows) == (kind == "sizing")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["driver", "cuda", "image"])
+def test_versions_and_images_stand_in_the_text(name: str, language: str) -> None:
+    """A corpus that expects what the text does not say would teach guessing. CUDA may be spelled cu124 or 12.4."""
+    for row in _document("compat", language):
+        value = row["entities"].get(name, [])
+        for wanted in value if isinstance(value, list) else [value]:
+            spellings = (wanted, wanted.replace(".", "")) if name == "cuda" else (wanted,)
+            assert any(spelled in row["text"] for spelled in spellings), row["text"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_out_of_scope_has_both_ways_out(language: str) -> None:
+    rows = _document("out_of_scope", language)
+    assert sum(row.get("abstain") is True for row in rows) >= LEAST_OF_KIND
+    assert sum(row.get("clarify") is True for row in rows) >= LEAST_TO_ASK_BACK
+    assert [row for row in rows if len(set(row) & {"abstain", "clarify"}) != 1] == []
