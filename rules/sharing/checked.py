@@ -11,11 +11,12 @@ from rules.sharing.errors import PlanInvalid
 from rules.sharing.memory import need
 from rules.sharing.model import SharingRequest, Workload
 
-MOST_MODELS = 500
-MOST_REPLICAS = 5000
+MOST_MODELS = 200
+MOST_REPLICAS = 2000
+MOST_GPUS = 10_000
 
 _POSITIVE = ("memory_gib", "memory_gb", "weights_gb", "parameters_b")
-_LIMIT = 1e6
+_LIMIT = 1e5
 
 
 def read(document: Any) -> SharingRequest:

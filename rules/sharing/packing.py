@@ -212,11 +212,14 @@ class _Search:
         while any(left):
             first = next(item for item, n in enumerate(left) if n)
             options = [(*next(self._fillings(k, left, first)), k) for k in self.possible[first]]
-            filled, after, kind = max(
+            filled, _, kind = max(
                 options, key=lambda option: (self._worth(option[0]) / self.kinds[option[2]].cost, -option[2])
             )
-            bins.append(Filled(kind, filled))
-            left = after
+            # The same again and again, while there are items for it.
+            times = min(left[item] // n for item, n in filled)
+            bins += [Filled(kind, filled)] * times
+            for _ in range(times):
+                left = _without(left, dict(filled))
         return bins
 
     def _worth(self, filled: Sequence[tuple[int, int]]) -> float:

@@ -11,8 +11,9 @@ import msgspec
 
 from rules.sharing.alternatives import alternatives
 from rules.sharing.caveats import caveats
-from rules.sharing.checked import check
+from rules.sharing.checked import MOST_GPUS, check
 from rules.sharing.devices import Device
+from rules.sharing.errors import PlanInvalid
 from rules.sharing.kinds import Item, item_of
 from rules.sharing.large import Spread, spread
 from rules.sharing.memory import missing, need
@@ -99,6 +100,8 @@ def _sort_out(request: SharingRequest, devices: Sequence[Device], costs: Mapping
             way = spread(workload, found, devices, costs, request.headroom)
             if way is not None:
                 spreads.append(way)
+    if sum(way.each * way.workload.replicas for way in spreads) > MOST_GPUS:
+        raise PlanInvalid("models", f"more than {MOST_GPUS} GPUs would be needed; check the sizes")
     items.sort(key=lambda item: (-item.memory, -(item.load or 0), item.workload.name))
     return _Sorted(tuple(items), tuple(spreads), tuple(unplaced))
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.sharing.devices import Device, device
+from rules.sharing.errors import PlanInvalid
 from rules.sharing.model import MODES, Isolation, Mode, SharingPlan, SharingRequest, Workload
 from rules.sharing.plan import plan
 from tests.rules.sharing.test_placement import fits_by_trying_all
@@ -155,3 +156,17 @@ def test_most_small_cases_are_proven() -> None:
     for count in range(1, 41):
         models = tuple(Workload(name=f"m{index}", memory_gib=1 + index % 19) for index in range(count))
         assert plan(SharingRequest(models=models, gpus=("A100-40GB",), modes=("mig",))).optimal
+
+
+def test_a_request_that_is_too_large_is_refused_and_a_large_one_is_planned() -> None:
+    many = tuple(Workload(name=f"m{index}", memory_gib=1 + index * 0.07, replicas=10) for index in range(200))
+    found = plan(SharingRequest(models=many, gpus=("L4", "A100-40GB")))
+    check_plan(found, 2000)
+    assert found.lower_bound <= found.gpus
+    for request in (
+        SharingRequest(models=(*many, Workload(name="more", memory_gib=1)), gpus=("L4",)),
+        SharingRequest(models=(Workload(name="m", memory_gib=1, replicas=2001),), gpus=("L4",)),
+        SharingRequest(models=(Workload(name="m", memory_gib=1e5, replicas=2000),), gpus=("L4",)),
+    ):
+        with pytest.raises(PlanInvalid, match="models"):
+            plan(request)
