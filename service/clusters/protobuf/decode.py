@@ -9,10 +9,13 @@ well, which is what keeps a large cluster small.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from google.protobuf.message import DecodeError
+from msgspec.json import encode
+from msgspec.structs import force_setattr
 
 from rules.facts import objects, trim
 from rules.facts.trim import Shelf
@@ -24,6 +27,7 @@ _LISTS: dict[str, Any] = {"NodeList": pb.NodeList, "PodList": pb.PodList}
 
 _TOKEN_MOUNT = b"\x10\x01\x1a\x2d/var/run/secrets/kubernetes.io/serviceaccount"
 _TOKEN_NAME = b"\x0a\x15kube-api-access-"
+_NO_TOKEN = b"kube-api-access-....."
 _RANDOM = 5
 """The volume of the service account's token is ``kube-api-access-`` and five random characters (kubernetes
 plugin/pkg/admission/serviceaccount): it would make equal containers of one template different."""
@@ -31,6 +35,13 @@ plugin/pkg/admission/serviceaccount): it would make equal containers of one temp
 _UNREAD_CONDITIONS = (b"\x0a\x0bInitialized", b"\x0a\x0fContainersReady", b"\x0a\x19PodReadyToStartContainers")
 _UNREAD_LATER = (*_UNREAD_CONDITIONS, b"\x0a\x0cPodScheduled")
 """Conditions begin with their type. These need no decoding to be left out (see :func:`rules.facts.trim.keeps`)."""
+
+_TEMPLATES = 8_000
+"""Specs that are remembered at once, by 1 to 2 KB each."""
+_READY = b"\x0a\x05Ready\x12\x04True\x1a\x00\x22"
+_AS_EVER = frozenset({b"*\x00\x32\x00", b"*\x00\x32\x00\x38\x00"})
+"""A condition that is true begins and ends like this: no probe, then its time, then neither reason nor message (nor,
+since Kubernetes 1.33, a generation)."""
 
 Key = TypeVar("Key")
 Made = TypeVar("Made")
@@ -85,6 +96,9 @@ class ProtobufDecoder:
         self._taint: _Remembered[bytes, objects.Taint] = _Remembered(self._read_taint)
         self._info: _Remembered[bytes, objects.NodeSystemInfo] = _Remembered(self._read_info)
         self._image: _Remembered[bytes, objects.ContainerImage] = _Remembered(self._read_image)
+        self._specs: dict[tuple[int, bool, bytes], objects.PodSpec] = {}
+        self._written: _Remembered[str, bytes] = _Remembered(lambda name: _short_chunk(b"\x52", name.encode()))
+        self._pin_field: _Remembered[str, bytes] = _Remembered(lambda name: _short_chunk(b"\x92\x01", _pin(name)))
         self._volumes: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_volumes)
         self._containers: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_containers)
         self._container: _Remembered[bytes, objects.Container] = _Remembered(self._read_container)
@@ -148,7 +162,7 @@ class ProtobufDecoder:
         metadata = self._metadata(pod.metadata)
         return objects.Pod(
             metadata,
-            self._spec(pod.spec, metadata) if pod.HasField("spec") else None,
+            self._spec_of(pod.spec, metadata) if pod.HasField("spec") else None,
             self._status(pod.status) if pod.HasField("status") else None,
         )
 
@@ -165,6 +179,34 @@ class ProtobufDecoder:
             self._texts[tuple(meta.annotations)],
             self._owners[tuple(meta.ownerReferences)],
         )
+
+    def _spec_of(self, raw: bytes, metadata: objects.ObjectMeta) -> objects.PodSpec:
+        """The spec, looked up by its bytes without what pods of one template differ in: the node, the pin of a daemon
+        to it, and the name of the token's volume."""
+        name: str = pb.PodPlace.FromString(raw).nodeName
+        written = self._written[name]
+        at = raw.rfind(written) if written else -1
+        if at < 0:
+            return self._spec(pb.PodSpec.FromString(raw), metadata)
+        common = raw[:at] + raw[at + len(written) :]
+        daemon = trim.daemon_node(metadata, name) is not None
+        if daemon:
+            common = common.replace(self._pin_field[name], b"", 1)
+        token = common.find(_TOKEN_NAME)
+        if token >= 0:
+            common = common.replace(common[token + 2 : token + 23], _NO_TOKEN)
+        key = (at, daemon, common)
+        spec = self._specs.get(key)
+        if spec is None:
+            spec = self._spec(pb.PodSpec.FromString(raw), metadata)
+            if _placed_nowhere(common) and _TOKEN_NAME[2:] not in encode(spec):
+                if len(self._specs) >= _TEMPLATES:
+                    self._specs.clear()
+                self._specs[key] = spec
+            return spec
+        spec = copy(spec)
+        force_setattr(spec, "nodeName", self._text[name])
+        return spec
 
     def _spec(self, spec: Any, metadata: objects.ObjectMeta) -> objects.PodSpec:
         node = self._text[spec.nodeName]
@@ -276,6 +318,10 @@ class ProtobufDecoder:
         return self._shelf.share("image", trim.tidy_image(read))
 
     def _read_condition(self, raw: bytes) -> objects.Condition:
+        if len(raw) > 16 and raw.startswith(_READY):
+            end = 17 + raw[16]
+            if raw[end:] in _AS_EVER:
+                return objects.Condition("Ready", "True", None, None, self._time[raw[17:end]])
         item = pb.Condition.FromString(raw)
         return objects.Condition(
             self._text[item.type] or "",
@@ -402,19 +448,29 @@ def _holds_token(raw: bytes) -> bool:
 
 def _pin(node: str) -> bytes:
     """The affinity that the DaemonSet controller gives a pod for ``node``, as the API server writes it."""
-    raw = b""
+    raw = _short_chunk(b"\x0a\x0dmetadata.name\x12\x02In\x1a", node.encode())  # key, operator, values
     for field in (
-        b"\x0a\x0dmetadata.name\x12\x02In\x1a",  # NodeSelectorRequirement: key, operator, values
         b"\x12",  # matchFields of a term
         b"\x0a",  # nodeSelectorTerms
         b"\x0a",  # requiredDuringSchedulingIgnoredDuringExecution
         b"\x0a",  # nodeAffinity
     ):
-        raw = raw or node.encode()
-        if len(raw) > 127:  # longer than one byte can say: left to the decoder
-            return b""
-        raw = field + bytes((len(raw),)) + raw
+        raw = _short_chunk(field, raw)
     return raw
+
+
+def _short_chunk(tag: bytes, body: bytes) -> bytes:
+    """A field with its length; nothing where there is nothing, or where one byte cannot say its length: such names
+    are rare, and left to the decoder."""
+    return tag + bytes((len(body),)) + body if 0 < len(body) < 128 else b""
+
+
+def _placed_nowhere(raw: bytes) -> bool:
+    """Whether a spec still is one without the bytes that named its node: it was the field that was taken away."""
+    try:
+        return not pb.PodPlace.FromString(raw).nodeName
+    except DecodeError:
+        return False
 
 
 def _volume(raw: bytes) -> dict[str, Any]:

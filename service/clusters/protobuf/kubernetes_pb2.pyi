@@ -221,9 +221,15 @@ class Pod(_message.Message):
     SPEC_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     metadata: ObjectMeta
-    spec: PodSpec
+    spec: bytes
     status: PodStatus
-    def __init__(self, metadata: _Optional[_Union[ObjectMeta, _Mapping]] = ..., spec: _Optional[_Union[PodSpec, _Mapping]] = ..., status: _Optional[_Union[PodStatus, _Mapping]] = ...) -> None: ...
+    def __init__(self, metadata: _Optional[_Union[ObjectMeta, _Mapping]] = ..., spec: _Optional[bytes] = ..., status: _Optional[_Union[PodStatus, _Mapping]] = ...) -> None: ...
+
+class PodPlace(_message.Message):
+    __slots__ = ("nodeName",)
+    NODENAME_FIELD_NUMBER: _ClassVar[int]
+    nodeName: str
+    def __init__(self, nodeName: _Optional[str] = ...) -> None: ...
 
 class PodSpec(_message.Message):
     __slots__ = ("volumes", "containers", "restartPolicy", "terminationGracePeriodSeconds", "nodeSelector", "nodeName", "hostNetwork", "hostIPC", "affinity", "schedulerName", "initContainers", "tolerations", "priorityClassName", "runtimeClassName", "overhead", "schedulingGates", "resourceClaims", "resources")

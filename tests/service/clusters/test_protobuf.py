@@ -124,7 +124,7 @@ BODY = encode_list("Pod", {"resourceVersion": "7"}, [pod("busy", on="gpu-a")])
         (BODY[:40], "after the first four bytes"),
         (b"k8s\0\xff\xff\xff\xff", "after the first four bytes"),
         (encode_list("Node", {}, [node("gpu-a")]), "kind: expected PodList, found NodeList"),
-        (BODY.replace(b"gpu-a", b"gpu-\xff"), "raw: expected a PodList"),
+        (BODY.replace(b"gpu-a", b"gpu-\xff"), "items.0.: expected a Pod"),
         (b"\0s8k" + BODY[4:], "expected a PodList"),
         (
             b"k8s\0\x0a\x0c\x0a\x02v1\x12\x06Status\x12\x08\x1a\x06no one",
