@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rules.answers import Answer, Previous
 from rules.facts.cluster import ClusterFacts
+from rules.facts.offers import Catalog, EuroRate
 from rules.findings import Report
 from rules.language import Language
 from rules.questions.compose import compose
@@ -23,6 +24,8 @@ def answer(
     language: Language | None = None,
     previous: Previous | None = None,
     reports: Mapping[str, Report] | None = None,
+    catalog: Catalog | None = None,
+    rate: EuroRate | None = None,
 ) -> Answer:
     """Answer a question as people type it in chat.
 
@@ -30,6 +33,7 @@ def answer(
         text: the message, Slack markup allowed.
         clusters: what the latest audits know; what is true there is added where it bears on the question.
         language: the reader's own language, used only where the text is too short to tell.
+        catalog: providers and prices; the bundled ones when None. rate: for prices in euro.
         reports: latest reports by cluster; a cluster without one is judged when a question needs it.
         previous: what the message before it in the same conversation was about; a follow-up leans on it.
 
@@ -37,4 +41,7 @@ def answer(
         An answer in the language of the question (English for languages that are not spoken here). It abstains from
         what it cannot answer, and asks back where it is not sure; it never guesses.
     """
-    return compose(read(text, language), Known(clusters=clusters, previous=previous, reports=reports or {}))
+    return compose(
+        read(text, language),
+        Known(clusters=clusters, previous=previous, reports=reports or {}, catalog=catalog, rate=rate),
+    )

@@ -48,9 +48,9 @@ def compose(asked: Asked) -> Piece | None:
         return _of_driver(drivers, gpus, asked)
     given: list[str | None] = [*drivers] or [None]
     cards: list[str | None] = [*gpus] or [None]
-    cases = [
-        check(driver=driver, gpu=gpu, **chosen) for driver, chosen, gpu in product(given, software, cards)
-    ][:MOST_CASES]
+    cases = [check(driver=driver, gpu=gpu, **chosen) for driver, chosen, gpu in product(given, software, cards)][
+        :MOST_CASES
+    ]
     several = len(cases) > 1
     blocks = ["\n".join(_case(case, named, asked.language, several)) for case in cases]
     if not drivers and any(case.verdict == "unknown" for case in cases):

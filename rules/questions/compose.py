@@ -12,19 +12,8 @@ from rules.facts.cluster import ClusterFacts
 from rules.language import Language
 from rules.questions.composers import MODULES, Asked, Known, Piece, composer
 from rules.questions.reading import Part, Reading, Score
+from rules.questions.topics import TOPIC_OF_FIELD
 from rules.questions.words import say, sentences
-
-TOPIC_OF_FIELD = {
-    "drivers_preinstalled": "drivers_preinstalled",
-    "driver_version": "driver_cuda_alignment",
-    "device_plugin": "device_plugin",
-    "sharing": "multiple_workloads_per_gpu",
-    "interconnect": "networking",
-    "spot_notice": "spot",
-    "billing_unit": "billing_idle",
-    "scale_to_zero": "billing_idle",
-}
-"""The topic that answers in general what is asked about one provider."""
 
 _GREETING = re.compile(
     r"^(?:hi|hey|hello|hola|buenas|buenos dias|ciao|salve|buongiorno|help|ayuda|aiuto|thanks|thank you"

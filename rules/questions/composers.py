@@ -12,6 +12,7 @@ import msgspec
 
 from rules.answers import Kind, Previous, Source, Verdict
 from rules.facts.cluster import ClusterFacts
+from rules.facts.offers import Catalog, EuroRate
 from rules.findings import Evidence, Report
 from rules.language import Language
 from rules.questions.reading import Part
@@ -20,6 +21,8 @@ MODULES: dict[Kind, str] = {
     "faq": "rules.questions.answers_faq",
     "error": "rules.questions.answers_error",
     "compat": "rules.questions.answers_compat",
+    "provider": "rules.questions.answers_provider",
+    "sizing": "rules.questions.answers_sizing",
 }
 """Module of the composer of each kind that can be answered; each has a function ``compose(asked) -> Piece | None``.
 Imported when first needed: a question about a topic reads no prices."""
@@ -31,12 +34,15 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         clusters: what the latest audits know of the clusters that the question is about.
         previous: what the message before it in the conversation was about.
+        catalog: providers and prices; the bundled ones when None. rate: for prices in euro; the bundled one when None.
         reports: the latest report of each cluster, by its name; a cluster outside it is judged when that is needed.
     """
 
     clusters: Sequence[ClusterFacts] = ()
     previous: Previous | None = None
     reports: Mapping[str, Report] = {}
+    catalog: Catalog | None = None
+    rate: EuroRate | None = None
 
     def report(self, facts: ClusterFacts) -> Report:
         """What the rules found in a cluster: the latest audit's report, else a judgement made now."""
@@ -77,7 +83,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     blocks: tuple[str, ...]
-    verdict: Verdict
+    verdict: Verdict | None = None
     evidence: tuple[Evidence, ...] = ()
     sources: tuple[Source, ...] = ()
     follow_ups: tuple[str, ...] = ()
