@@ -171,7 +171,7 @@ def answerable(kind: Kind) -> bool:
     return kind in MODULES
 
 
-def _answer(reading: Reading, main: Part, text: str, *, verdict: Verdict, **more: Any) -> Answer:
+def _answer(reading: Reading, main: Part, text: str, *, verdict: Verdict | None, **more: Any) -> Answer:
     read: dict[str, Any] = {
         "kind": main.kind,
         "topic": main.topic,
