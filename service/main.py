@@ -7,11 +7,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from rules.errors import AdvisorError
-from service.cli import ask, audit, compat, demo, plan, rbac, readiness, rules, serve, version
+from service.cli import (
+    ask,
+    audit,
+    catalog,
+    compare,
+    compat,
+    demo,
+    offers,
+    plan,
+    providers,
+    rbac,
+    readiness,
+    rules,
+    serve,
+    version,
+)
 from service.cli.exits import EXIT_CODES, Exit, exit_of
 from service.cli.output import make_safe
 
-_COMMANDS = (serve, demo, ask, audit, readiness, compat, plan, rules, rbac, version)
+_COMMANDS = (
+    *(serve, demo, ask, audit, readiness, compat, plan, providers, compare, offers, catalog),
+    *(rules, rbac, version),
+)
 
 
 class _VersionAction(argparse.Action):

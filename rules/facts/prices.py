@@ -43,6 +43,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
         as_of: ISO date; None when the list carries none.
         arch: of the CPU, where the list tells it.
         contract: the price is the team's own.
+        read: ISO date on which an undated list was read: the price is that old at least; None where ``as_of`` tells.
     """
 
     provider: str
@@ -59,6 +60,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     source: str
     arch: Literal["amd64", "arm64"] | None = None
     contract: bool = False
+    read: str | None = None
 
 
 class ContractPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -296,16 +298,17 @@ def _oldest(rows: Iterable[Offer]) -> str | None:
 def bundled() -> PriceBook:
     """The price lists that come with the package (``rules/data/offers.csv``), read on first use."""
     with (_DATA / "offers_sources.csv").open(encoding="utf-8", newline="") as file:
-        sources = {row[0]: row[1] for row in csv.reader(file)}
+        sources = {number: (source, read) for number, source, read in csv.reader(file)}
     with (_DATA / "offers.csv").open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         next(rows)
         return PriceBook(tuple(_offer(row, sources) for row in rows))
 
 
-def _offer(row: list[str], sources: dict[str, str]) -> Offer:
+def _offer(row: list[str], sources: dict[str, tuple[str, str]]) -> Offer:
     provider, name, region, model, *numbers, as_of, source = row
     gpus, gpu_memory, vcpus, memory, price, spot = [float(number) if number else None for number in numbers]
+    where, read = sources[source]
     return Offer(
         provider,
         name,
@@ -318,5 +321,6 @@ def _offer(row: list[str], sources: dict[str, str]) -> Offer:
         price,
         spot,
         as_of or None,
-        sources[source],
+        where,
+        read=None if as_of else read,
     )

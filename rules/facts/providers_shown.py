@@ -50,6 +50,10 @@ class FactRow(msgspec.Struct, frozen=True):
     confidence: str | None = None
 
 
+_TABLES = {"kubernetes": "kubernetes", "drivers": "drivers", "sharing": "support", "billing": "billing_unit"}
+"""Groups of facts whose values have words."""
+
+
 @cache
 def _words() -> _Words:
     import yaml
@@ -67,7 +71,9 @@ def verdict_text(check: Check, language: Language) -> str:
     """How a filter came out, and why: "yes (documented: InfiniBand, NVLink)"."""
     words = _words()
     reason = words.reasons[check.reason].in_(language)
-    found = f": {check.found}" if check.found and check.reason in ("documented", "price", "not_listed") else ""
+    table = words.values.get(_TABLES.get(check.fact or "", ""), {})
+    known = table[check.found].in_(language) if check.found in table else check.found
+    found = f": {known}" if known and check.reason in ("documented", "price", "not_listed") else ""
     return f"{words.verdicts[check.verdict].in_(language)} ({reason}{found})"
 
 

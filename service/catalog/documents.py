@@ -52,6 +52,7 @@ class OfferDocument(msgspec.Struct, frozen=True, kw_only=True):
         price_line: a price per GPU in a list; that such a machine exists is not said.
         not_documented: filters on which the list says nothing.
         as_of: date of the price; null when its list has none. age_days: since then.
+        read: when such a list was read: the price is that old at least.
         source: where it was read.
     """
 
@@ -75,6 +76,7 @@ class OfferDocument(msgspec.Struct, frozen=True, kw_only=True):
     not_documented: list[str]
     as_of: str | None
     age_days: int | None
+    read: str | None
     source: str
 
 
@@ -253,6 +255,7 @@ def offer_document(priced: PricedOffer, today: date, rate: EuroRate | None = Non
         not_documented=list(priced.unknown),
         as_of=offer.as_of,
         age_days=age_days(offer.as_of, today),
+        read=offer.read,
         source=offer.source,
     )
 
