@@ -135,7 +135,16 @@ class PriceBook(msgspec.Struct, frozen=True, dict=True):
     def contracted(self) -> tuple[Offer, ...]:
         """The offers at the prices that the team pays: contract prices in place of listed ones, where they bear on a
         machine. A contract that does not say whether it holds for spot takes the place of both."""
-        return tuple(map(self._contracted, self.offers)) if self.contract else self.offers
+        if not self.contract:
+            return self.offers
+        wanted = {((row.provider or "").lower(), (row.instance_type or "").lower()) for row in self.contract}
+        return tuple(
+            self._contracted(offer)
+            if wanted & {("", ""), (offer.provider, ""), ("", name), (offer.provider, name)}
+            else offer
+            for offer in self.offers
+            for name in (offer.instance_type.lower(),)
+        )
 
     def _contracted(self, offer: Offer) -> Offer:
         whole = offer.gpu_count is not None and offer.gpu_count >= 1 and offer.gpu_count == int(offer.gpu_count)

@@ -210,3 +210,23 @@ def test_prices_are_read_on_first_use_only() -> None:
 )
 def test_one_model_has_one_name_whoever_spells_it(name: str, key: str | None) -> None:
     assert model_key(name) == key
+
+
+@pytest.mark.parametrize(
+    ("row", "price", "spot_price"),
+    [
+        (ContractPrice(provider="AWS", instance_type="P5.48xlarge", price_usd_hour=1.0), 1.0, 1.0),
+        (ContractPrice(provider="aws", price_usd_hour=1.0, spot=False), 1.0, 5.0),
+        (ContractPrice(instance_type="p5.48xlarge", price_usd_hour=1.0, spot=True), 9.0, 1.0),
+        (ContractPrice(product="h100", price_usd_gpu_hour=0.5, spot=False), 4.0, 5.0),
+        (ContractPrice(region="mars", price_usd_hour=1.0), 9.0, 5.0),
+        (ContractPrice(provider="gcp", price_usd_hour=1.0), 9.0, 5.0),
+    ],
+    ids=range(6),
+)
+def test_offers_show_the_price_that_the_team_pays(row: ContractPrice, price: float, spot_price: float) -> None:
+    listed = Offer("aws", "p5.48xlarge", "us-east-1", "H100-SXM", 8.0, 80.0, 192.0, 2048.0, 9.0, 5.0, "2026-01-01", "s")
+    (found,) = PriceBook((listed,), (row,)).contracted()
+    assert (found.price_usd_hour, found.spot_price_usd_hour) == (price, spot_price)
+    assert found.contract == ((price, spot_price) != (9.0, 5.0))
+    assert PriceBook((listed,)).contracted() == (listed,)
