@@ -1,6 +1,7 @@
 """Provider facts: everything has a source and a date, unknown stays unknown, and the tables agree with each other."""
 
 import csv
+import json
 import re
 from datetime import date
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rules.facts.identity import _tables, provider_of
+from rules.facts.gpu_models import model_key
+from rules.facts.identity import _tables, instance_type_of, provider_of
 from rules.facts.offers_regions import _tables as region_tables
 from rules.facts.offers_regions import countries_of, in_area
 from rules.facts.prices import bundled
@@ -157,3 +159,18 @@ def test_a_region_is_in_a_country_or_area_or_that_is_unknown(
     provider: str, region: str | None, area: str, inside: bool | None
 ) -> None:
     assert in_area(countries_of(provider, region), area) is inside
+
+
+@pytest.mark.parametrize(
+    "file", sorted((DATA.parents[1] / "tests/data/clusters").glob("*.json")), ids=lambda file: file.stem
+)
+def test_nodes_of_the_sample_clusters_agree_with_providers_and_price_lists(file: Path) -> None:
+    for node in (item for item in json.loads(file.read_bytes())["items"] if item["kind"] == "Node"):
+        labels = node["metadata"].get("labels", {})
+        provider = provider_of(node["spec"].get("providerID"), labels)
+        assert provider is None or provider in PROVIDERS
+        shape = bundled().shape(provider, instance_type_of(labels, provider))
+        product, count = labels.get("nvidia.com/gpu.product"), labels.get("nvidia.com/gpu.count")
+        if shape is not None and product is not None:
+            assert str(model_key(product)).split()[0] == str(model_key(shape.gpu_model)).split()[0]
+            assert count is None or int(count) == shape.gpu_count
