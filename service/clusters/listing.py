@@ -55,12 +55,13 @@ async def list_all(transport: Transport, decode: Decode, spec: KindSpec, path: s
         PageInvalid: the body is not such a list.
         ClusterTrouble: see :meth:`~service.clusters.transport.Transport.get`.
     """
-    try:
+    with collector_paused():
+        try:
+            return await _pages(transport, decode, spec, path, page_size)
+        except Refused as refused:
+            if refused.status != 410:
+                raise
         return await _pages(transport, decode, spec, path, page_size)
-    except Refused as refused:
-        if refused.status != 410:
-            raise
-    return await _pages(transport, decode, spec, path, page_size)
 
 
 async def _pages(transport: Transport, decode: Decode, spec: KindSpec, path: str, page_size: int) -> Listed:
@@ -92,10 +93,9 @@ async def _pages(transport: Transport, decode: Decode, spec: KindSpec, path: str
 async def _take(source: Iterable[Any], items: list[Any]) -> None:
     """Move all of ``source`` into ``items``, letting the next page arrive meanwhile."""
     objects = iter(source)
-    with collector_paused():
-        while some := list(islice(objects, AT_ONCE)):
-            items.extend(some)
-            await asyncio.sleep(0)
+    while some := list(islice(objects, AT_ONCE)):
+        items.extend(some)
+        await asyncio.sleep(0)
 
 
 class _Coming:

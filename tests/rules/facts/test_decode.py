@@ -1,5 +1,6 @@
 """Decoding of kubectl's output: what is read, and what is refused with which words."""
 
+import gc
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ import yaml
 from rules.errors import SnapshotInvalid
 from rules.facts.decode import Limits, Objects, decode_objects, decode_page, newest_timestamp, not_in_snapshot
 from rules.facts.objectset import TAKE_SNAPSHOT
+from rules.facts.pause import collector_paused
 from tests.rules.facts.make import DATA
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "labels": {"a": "b"}}}
@@ -368,3 +370,13 @@ def test_an_answer_that_is_no_such_list_is_refused(body: bytes, words: str) -> N
 def test_a_page_that_was_cut_off_is_refused() -> None:
     with pytest.raises(SnapshotInvalid, match="expected a PodList"):
         decode_page(recorded("list-page-2.txt"), "Pod")
+
+
+def test_the_last_of_overlapping_pauses_switches_the_collector_on_again() -> None:
+    assert gc.isenabled()
+    first, second = collector_paused(), collector_paused()
+    with first:
+        second.__enter__()
+    assert not gc.isenabled()
+    second.__exit__(None, None, None)
+    assert gc.isenabled()
