@@ -23,6 +23,7 @@ MODULES: dict[Kind, str] = {
     "compat": "rules.questions.answers_compat",
     "provider": "rules.questions.answers_provider",
     "sizing": "rules.questions.answers_sizing",
+    "cluster": "rules.questions.answers_cluster",
 }
 """Module of the composer of each kind that can be answered; each has a function ``compose(asked) -> Piece | None``.
 Imported when first needed: a question about a topic reads no prices."""

@@ -33,7 +33,7 @@ def describe(topic: str, clusters: Sequence[ClusterFacts], language: Language) -
     blocks: list[str] = []
     evidence: list[Evidence] = []
     for facts in clusters[:MAX_CLUSTERS]:
-        found = _common(facts, language) or look(facts, language)
+        found = common(facts, language) or look(facts, language)
         shown = found[:MAX_LINES] if len(found) > MAX_LINES + 1 else found
         lines = [f"- {line.text}" for line in shown]
         if len(shown) < len(found):
@@ -52,7 +52,7 @@ def _moment(facts: ClusterFacts) -> str:
     return facts.observed_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _common(facts: ClusterFacts, language: Language) -> list[Line]:
+def common(facts: ClusterFacts, language: Language) -> list[Line]:
     """The one line that says why there is nothing else to say."""
     if not facts.knows("Node") and not facts.nodes:
         reason = next((item.reason for item in facts.unreadable if item.kind == "Node"), None)
