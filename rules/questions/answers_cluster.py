@@ -59,22 +59,13 @@ def compose(asked: Asked) -> Piece | None:
     if not clusters:
         return Piece(title=title, blocks=(say("cluster.none", language),), verdict="unknown", fields=fields)
     blocks: list[str] = []
-    evidence: list[Evidence] = []
     verdicts: list[Verdict] = []
     named = asked.part.entities.get("cluster")
     if named is not None and named not in {facts.name for facts in clusters}:
         names = words.format_list([f"`{facts.name}`" for facts in clusters], language)
         blocks.append(say("cluster.unknown_name", language, name=named, names=names))
-    for facts in clusters[:MOST_CLUSTERS]:
-        shown = _of(intent, facts, asked)
-        when = words.format_value(facts.observed_at.isoformat(), "date", language)
-        blocks.append(f"**{say('heading.state', language, cluster=facts.name, when=when)}**\n{_text(shown, asked)}")
-        evidence += shown.evidence
-        if shown.verdict is not None:
-            verdicts.append(shown.verdict)
-    if len(clusters) > MOST_CLUSTERS:
-        more = ", ".join(facts.name for facts in clusters[MOST_CLUSTERS : MOST_CLUSTERS + 10])
-        blocks.append(say("state.more_clusters", language, names=more))
+    found, evidence = show(intent, asked, verdicts)
+    blocks += found
     return Piece(
         title=title,
         blocks=tuple(blocks),
@@ -85,6 +76,25 @@ def compose(asked: Asked) -> Piece | None:
         ),
         fields=fields,
     )
+
+
+def show(intent: Intent, asked: Asked, verdicts: list[Verdict] | None = None) -> tuple[list[str], list[Evidence]]:
+    """What every cluster shows, one block each, and the evidence; verdicts are added to ``verdicts``."""
+    blocks: list[str] = []
+    evidence: list[Evidence] = []
+    clusters = asked.known.clusters
+    for facts in clusters[:MOST_CLUSTERS]:
+        shown = _of(intent, facts, asked)
+        when = words.format_value(facts.observed_at.isoformat(), "date", asked.language)
+        heading = say("heading.state", asked.language, cluster=facts.name, when=when)
+        blocks.append(f"**{heading}**\n{_text(shown, asked)}")
+        evidence += shown.evidence
+        if verdicts is not None and shown.verdict is not None:
+            verdicts.append(shown.verdict)
+    if len(clusters) > MOST_CLUSTERS:
+        more = ", ".join(facts.name for facts in clusters[MOST_CLUSTERS : MOST_CLUSTERS + 10])
+        blocks.append(say("state.more_clusters", asked.language, names=more))
+    return blocks, evidence
 
 
 def _of(intent: Intent, facts: ClusterFacts, asked: Asked) -> Shown:

@@ -60,14 +60,14 @@ def compose(asked: Asked) -> Piece | None:
 def _fact(catalog: Catalog, provider: Provider, field: str, wanted: Mapping[str, Any], asked: Asked) -> Piece:
     language = asked.language
     rows = fact_rows(catalog, provider, language, (field,))
-    blocks = ["\n".join(_fact_lines(provider, rows, language))]
+    blocks = ["\n".join(fact_lines(provider, rows, language))]
     filters, problems = _filters(wanted)
     [match] = compare(catalog, [provider.id], filters, asked.known.rate or BUNDLED_RATE)
     told = {field, _SAME.get(field)}
     checked = [
         f"- {check.filter} {check.wanted}: {verdict_text(check, language)}"
         for check in match.checks
-        if check.filter not in told
+        if check.filter not in told and check.wanted != field
     ]
     blocks += ["\n".join(checked), *(say("provider.invalid", language, problem=text) for text in problems)]
     topic = TOPIC_OF_FIELD.get(field)
@@ -80,13 +80,14 @@ def _fact(catalog: Catalog, provider: Provider, field: str, wanted: Mapping[str,
         title=say("provider.title_fact", language, provider=provider.name, label=rows[0].label if rows else field),
         blocks=tuple(filter(None, blocks)),
         verdict=_VERDICTS[match.verdict] if match.checks else None if any(row.known for row in rows) else "unknown",
-        sources=tuple(dict.fromkeys(source for row in rows for source in _sources(row, provider))),
+        sources=tuple(dict.fromkeys(source for row in rows for source in sources_of(row, provider))),
         follow_ups=follow_ups,
         fields={"provider": provider.id, "field": field},
     )
 
 
-def _fact_lines(provider: Provider, rows: Sequence[FactRow], language: Language) -> Iterator[str]:
+def fact_lines(provider: Provider, rows: Sequence[FactRow], language: Language) -> Iterator[str]:
+    """Facts of one provider in lines of Markdown, each with its note, age and confidence."""
     for row in rows:
         label = row.label[0].lower() + row.label[1:] if row.label[:2].istitle() or row.label[1:2] == " " else row.label
         text = row.text.rstrip(".")
@@ -103,7 +104,8 @@ def _fact_lines(provider: Provider, rows: Sequence[FactRow], language: Language)
             yield f"  ({small})" if len(rows) > 1 else f"({small})"
 
 
-def _sources(row: FactRow, provider: Provider) -> Iterator[Source]:
+def sources_of(row: FactRow, provider: Provider) -> Iterator[Source]:
+    """Where a fact comes from."""
     for source in row.sources:
         yield Source(
             label=f"{provider.name}: {row.label}",
@@ -154,7 +156,7 @@ def _table(catalog: Catalog, given: Mapping[str, Any], named: Provider | None, a
         fields = tuple(name for name in result.filters.fields if name not in _SHOWN_ANYWAY | asked_for)
         if fields:
             blocks += [
-                "\n".join(_fact_lines(match.provider, fact_rows(catalog, match.provider, language, fields), language))
+                "\n".join(fact_lines(match.provider, fact_rows(catalog, match.provider, language, fields), language))
                 for match in shown[:FACTS_OF]
             ]
     elif result.ruled_out:

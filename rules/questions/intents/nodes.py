@@ -11,6 +11,12 @@ from rules.questions.state import drivers, sharing
 from rules.questions.state.lines import Line, group, node_names, say_slots, slots, takes_pods, who
 
 _IDLE = ("idle-gpu-node", "cordoned-idle-gpu", "karpenter-empty-node-kept")
+_UNUSABLE = (
+    "device-plugin-missing", "allocatable-zero-driver", "node-image-without-driver", "karpenter-never-initialized",
+    "ghost-node", "plugin-desired-zero", "plugin-not-tolerating-taint", "plugin-repelled-by-taint",
+    "nodes-notready-gpu",
+)  # fmt: skip
+"""Rules that tell of nodes on which no GPU pod can run: paid for as idle ones are."""
 _SICK = (
     "nodes-notready-gpu", "accelerated-hw-not-ready", "allocatable-below-capacity", "allocatable-zero-driver",
     "device-plugin-missing", "gpu-lost-whole-node", "ghost-node", "driver-kernel-mismatch", "driver-library-mismatch",
@@ -79,8 +85,9 @@ def free(view: View) -> Shown:
 
 def idle(view: View) -> Shown:
     """Nodes without a GPU pod, with how long at most and what they cost."""
-    found, blind = findings_of(view, _IDLE)
-    found = [finding for finding in found if _on_wanted(finding, view)]
+    found, blind = findings_of(view, (*_IDLE, *_UNUSABLE))
+    found = [finding for finding in found if _on_wanted(finding, view) and _empty(finding, view)]
+    found.sort(key=lambda finding: finding.rule not in _IDLE)
     if not found:
         return Shown(partly(view, blind), verdict="unknown") if blind else Shown(view.say("idle.none"), verdict="no")
     return Shown(
@@ -114,10 +121,20 @@ def _on_wanted(finding: Finding, view: View) -> bool:
     return not nodes or any(node is not None and view.wants(node) for node in nodes)
 
 
+def _empty(finding: Finding, view: View) -> bool:
+    """Whether no GPU pod runs on any node of the finding."""
+    nodes = [view.facts.node(ref.name) for ref in finding.objects if ref.kind == "Node"]
+    return bool(nodes) and all(node is not None and not node.gpu_pods for node in nodes)
+
+
 def idle_cost(view: View) -> Shown:
     """Money of nodes without a GPU pod."""
-    found, blind = findings_of(view, ("idle-gpu-node",))
-    found = [finding for finding in found if _on_wanted(finding, view)]
+    found, blind = findings_of(view, ("idle-gpu-node", *_UNUSABLE))
+    found = [
+        finding
+        for finding in found
+        if _on_wanted(finding, view) and _empty(finding, view) and (finding.cost or finding.rule == "idle-gpu-node")
+    ]
     if not found:
         return Shown(partly(view, blind), verdict="unknown") if blind else Shown(view.say("idle.none"), verdict="no")
     priced = [finding for finding in found if finding.cost is not None]

@@ -101,7 +101,7 @@ def test_a_pod_that_is_named_gets_its_own_reason() -> None:
 
 def test_a_namespace_that_is_named_is_the_only_one_told_of() -> None:
     text = told(asked("namespace_usage", sample(EKS), namespace="training"))
-    assert "`training`: 4 GPUs" in text
+    assert "`training`: 4 GPUs, 1 pod" in text
     assert "inference" not in text
 
 
