@@ -83,7 +83,9 @@ def _answer(text: str, language: Language | None, facts: "tuple[ClusterFacts, ..
 
     if not text.strip():
         raise InputInvalid("the question is empty")
-    return msgspec.to_builtins(answer(text, clusters=facts, language=language))  # type: ignore[no-any-return]
+    document: dict[str, Any] = msgspec.to_builtins(answer(text, clusters=facts, language=language))
+    del document["id"]  # nothing is on record here; in a batch it is the id of the line
+    return document
 
 
 def _batch(source: str, language: Language | None, facts: "tuple[ClusterFacts, ...]") -> int:
