@@ -13,10 +13,6 @@ import msgspec
 
 from rules.answers import Kind
 from rules.questions.features import Features
-from rules.questions.filters import filters
-from rules.questions.objects import objects
-from rules.questions.text import fold
-from rules.questions.workloads import workload
 
 OBJECT_KINDS = frozenset({"cluster", "error", "faq"})
 
@@ -30,16 +26,15 @@ class Details(msgspec.Struct, frozen=True):
     entities: dict[str, Any]
 
 
-def details(kind: Kind, label: str, text: str, found: Features) -> Details:
-    """Filters, provider, field and entities of a question of ``kind`` in a cleaned ``text``."""
-    folded = fold(text)
+def details(kind: Kind, label: str, found: Features) -> Details:
+    """Filters, provider, field and entities of a question of ``kind`` with the features ``found``."""
     named = dict(found.entities)
-    asked = filters(folded, named, text) if kind == "provider" else {}
     clouds = named.get("provider") or []
     provider = clouds[0] if len(clouds) == 1 else None
     field = label if kind == "provider" and label != "search" and provider else None
     if kind == "sizing":
-        named |= workload(folded, named)
+        named |= found.workload
     elif kind in OBJECT_KINDS:
-        named |= objects(folded)
+        named |= found.objects
+    asked = dict(found.filters) if kind == "provider" else {}
     return Details(asked, provider if kind in ("provider", "faq") else None, field, named)

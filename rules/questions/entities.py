@@ -13,19 +13,21 @@ import msgspec
 from rules.questions import data
 
 _DATACENTER = (
-    r"a(?:2|10g?|16|30|40|100|800)|h(?:100|200|20|800)|gh200|b(?:100|200|300)|gb(?:200|300)|l(?:2|4|20|40|40s)|t4g?|v100|p(?:4|40|100)"
+    r"a(?:2|10g?|16|30|40|100|800)|h(?:100|200|20|800)|gh200|b(?:100|200|300)|gb(?:200|300)|l(?:40s|40|20|2|4)|t4g?|v100|p(?:4|40|100)"
     r"|k80|m60|mi(?:50|100|210|250x?|300[ax]?|308x|325x|350[xp]?|355x?)|gaudi[23]?"
 )
 _WORKSTATION = r"a(?:2000|4000|4500|5000|5500|6000)|(?:[2345]0[5-9]0|16[56]0|10[678]0)(?:ti)?"
 _MODEL = re.compile(rf"(?:{_DATACENTER}|{_WORKSTATION}|v100s|rtx(?:\d{{4}}(?:ti)?)?|gtx(?:\d{{4}}(?:ti)?)?)s?$")
 _CARD = re.compile(
-    rf"(?<![a-z0-9.])(?:\d{{1,3}}\s?[x×]\s?)?(?:(?P<pro>rtx\s?-?pro\s?-?(?:6000|5000|4500|4000|2000))"
+    rf"(?<![a-z0-9.])(?:\d{{1,3}}\s?[x×]\s?)?(?:(?P<titan>titan[\s-](?:v|rtx|xp))|(?P<name>grace[\s-](?:hopper|blackwell))|(?P<pro>rtx\s?-?pro\s?-?(?:6000|5000|4500|4000|2000))"
     r"|(?P<ada>(?:rtx\s?-?)?(?:6000|5000|4500|4000|2000)\s?-?ada)"
     r"|(?P<rtx>(?:rtx|gtx)\s?-?a?\d{4}(?:\s?-?(?:ti|super))*)"
     rf"|(?P<plain>{_DATACENTER}|{_WORKSTATION}))s?(?![a-z0-9])(?!-(?:high|ultra|mega|edge))"
-    r"(?:[\s(-]{0,2}(?:(?:sxm\d?|pcie|nvl)[\s-]?)?(?:de |da |con |with )?(?P<memory>32|40|80|16)\s?(?:gi?b?)\b)?"
+    r"(?:[\s(-]{0,2}(?:(?:sxm\d?|pcie|nvl)[\s-]?)?(?:de |da |con |with )?"
+    r"(?P<memory>32|40|80|16)(?:\s?gi?b?s?|s)?(?![\w.x×]))?"
 )
-_SIZED = frozenset({"A100", "V100"})
+_SIZED = {"A100": ("40", "80"), "V100": ("16", "32")}
+"""Memory sizes of cards that come with several."""
 _WITH_X = {"MI300": "MI300X", "MI350": "MI350X", "MI355": "MI355X"}
 _DRIVER = re.compile(r"(?<![\d.])([3-9]\d{2}\.\d{1,3}(?:\.\d{1,3})?)(?![\d.]*\d)(?!\s?(?:gb|gib|mib|ms|s\b))")
 _BRANCHES = r"(3[49]0|4[1-9]\d|5[0-9][05]|6[0-4][05])"
@@ -34,7 +36,16 @@ _DRIVER_BRANCH = re.compile(
     rf"|\br{_BRANCHES}(?:\.x+)?\b|\b{_BRANCHES}(?:\.x+)?(?:'s)?[\s-](?:\w+\s)?(?:drivers?|controlador\w*|branch|series|rama|ramo)\b|\b{_BRANCHES}\.x+\b)"
 )
 _BARE_BRANCH = re.compile(
-    r"(?<![\w.:/-])(4[1-9][05]|5[1-9][05]|52[058])(?![\w.:%/-]|\s?(?:gb|gib|nodes|pods|usd|eur|gpus?))"
+    r"(?<![\w.:/$€-])(4[1-7]0|418|5[1-9]0|5[1-9]5|53[05]|5[024]5|520|575)(?![\w.:%/-]|\s?(?:gb|gib|nodes|pods|usd|eur|gpus?|req|tok))"
+)
+_BARE_CUDA = re.compile(r"(?<![\d.,$€-])(1[0-4][.,]\d)(?![\d.]|\s?(?:gb|gib|usd|eur|[€$]|b\b|%))")
+_CONTAINER = re.compile(
+    r"\b(?:containers?|contenedor\w*|images?|imagen\w*|immagin\w*|dockerfile|toolkit|apps?|wheels?|blackwell|roba)\b"
+)
+_FRAMEWORK = re.compile(
+    r"\b(pytorch|torch|tensorflow|tf|jax|vllm|onnxruntime|cupy|paddle|flash-attn|flash attention|deepspeed|triton"
+    r"|rapids)"
+    r"(?:-gpu|-cuda1\dx?)?[\s=v]*(\d+\.\d+(?:\.\d+)?)?"
 )
 _AND = r"(?:\s?(?:,|/|and|or|vs\.?|to|y|o|e|a|oppure|with|con)\s?)"
 _CUDA = re.compile(
@@ -60,6 +71,10 @@ _PARAMETERS = re.compile(
 _COUNT = re.compile(r"(?<![\w.])(\d{1,4})\s*(?:[x×](?!\d)|gpus?\b)")
 
 
+_EXPERTS = {"8x7": 46.7, "8x22": 141.0}
+"""Billions of parameters of models whose experts share layers (Mixtral, mistral.ai/news, 2023-12 and 2024-04)."""
+
+
 def is_gpu_model(word: str) -> bool:
     """True for a word that names a GPU model exactly ("a100", "l40s", "mi300x", "4090")."""
     return _MODEL.match(word) is not None
@@ -68,17 +83,15 @@ def is_gpu_model(word: str) -> bool:
 class _Providers(msgspec.Struct, forbid_unknown_fields=True):
     providers: dict[str, str]
     guarded: dict[str, str]
+    shapes: dict[str, str]
 
 
 _BEFORE = (
-    r"(?:\b(?:is|are|on|in|at|from|with|does|do|has|for|vs|versus|or|and|use|using|try|about|compare|between|than|not|except"
+    r"(?:\b(?:is|are|on|in|at|from|with|does|do|has|for|vs|versus|or|and|use|using|try|about|compare|between|than|not|nor|no|ni|ne|sin|senza|except"
     r"|su|da|con|di|per|en|de|a|desde|sobre|y|o|e|usa|usare|usar|entre|tra|que|tiene|offre|ofrece)\s+|^\s*|[,(/:]\s*)"
 )
-_AFTER = (
-    r"(?=\s*(?:[?,./)]|$|cloud|k8s|kubernetes|gpu|a100|h100|h200|b200|offer|have|has|charge|bill|support|give|ship|come"
-    r"|include|factur|cobr|fattur|tiene|ofrece|offre|fa |si |and |or |vs |y |o |e ))"
-)
-_EVERYDAY = frozenset({"do", "together", "modal", "thunder", "salad", "e2e", "ack"})
+_AFTER = r"(?!\w|-\w|\s(?:majority|number|amount|range|array|the|we|with|all|it|you|i\b|they|tomatoes?))"
+_EVERYDAY = frozenset({"do", "together", "modal", "thunder", "salad", "e2e", "ms"})
 """Guarded names that need a capital letter as well."""
 
 
@@ -108,7 +121,15 @@ def provider_spans(folded: str, text: str | None = None) -> list[tuple[str, int,
         if match[1] in _EVERYDAY and not (len(text or "") == len(folded) and typed[:1].isupper() and start > 0):
             continue
         found.append((by_alias[match[1]], start, end))
+    for provider, shape in _shapes():
+        found += [(provider, *match.span()) for match in shape.finditer(folded)]
     return sorted(found, key=lambda item: item[1])
+
+
+@lru_cache(maxsize=1)
+def _shapes() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    listed = data.load("provider_names.yaml", _Providers).shapes
+    return tuple((provider, re.compile(pattern)) for provider, pattern in listed.items())
 
 
 def providers(folded: str, text: str | None = None) -> tuple[str, ...]:
@@ -123,7 +144,11 @@ def gpu_models(folded: str) -> tuple[str, ...]:
 
 def _cards(folded: str) -> Iterator[str]:
     for match in _CARD.finditer(folded):
-        if match["pro"]:
+        if match["titan"]:
+            yield match["titan"].replace("-", " ").upper()
+        elif match["name"]:
+            yield "GH200" if "hopper" in match["name"] else "GB200"
+        elif match["pro"]:
             yield "RTX PRO " + match["pro"][-4:]
         elif match["ada"]:
             yield f"RTX {re.search(r'[0-9]{4}', match['ada'])[0]} Ada"  # type: ignore[index]
@@ -139,7 +164,7 @@ def _cards(folded: str) -> Iterator[str]:
             elif re.fullmatch(r"\d{4}(?:TI)?", name):
                 name = f"{'GTX' if name[0] == '1' else 'RTX'} {name[:4]}" + (" Ti" if name.endswith("TI") else "")
             name = _WITH_X.get(name, name)
-            yield f"{name} {match['memory']}GB" if match["memory"] and name in _SIZED else name
+            yield f"{name} {match['memory']}GB" if match["memory"] in _SIZED.get(name, ()) else name
 
 
 def drivers(folded: str) -> tuple[str, ...]:
@@ -195,11 +220,19 @@ def entities(text: str, folded: str, words: Sequence[str]) -> dict[str, Any]:
     cuda = cuda_versions(folded)
     if cuda:
         found["cuda"] = _one_or_all(cuda)
-    if not versions and (cuda or named):
+    if not cuda and (versions or models or _CONTAINER.search(folded)):
+        # "driver 470.82 and image 11.4": beside a driver or an image a bare version of that range is CUDA's.
+        cuda = tuple(dict.fromkeys(match[1].replace(",", ".") for match in _BARE_CUDA.finditer(folded)))
+        if cuda and (versions or _BARE_BRANCH.search(folded) or _CONTAINER.search(folded)):
+            found["cuda"] = _one_or_all(cuda)
+    if not versions and ("cuda" in found or named or models):
         # "we are on 550, does CUDA 12.8 run?": beside a CUDA version a bare branch number is the driver.
-        branch = _BARE_BRANCH.search(folded)
-        if branch:
-            found["driver"] = branch[1]
+        branches = tuple(dict.fromkeys(match[1] for match in _BARE_BRANCH.finditer(folded)))
+        if branches:
+            found["driver"] = _one_or_all(branches)
+    framework = _FRAMEWORK.search(folded)
+    if framework:
+        found["framework"] = " ".join(filter(None, framework.groups()))
     clouds = providers(folded, text)
     if clouds:
         found["provider"] = list(clouds)
@@ -209,5 +242,6 @@ def entities(text: str, folded: str, words: Sequence[str]) -> dict[str, Any]:
     parameters = _PARAMETERS.search(folded)
     if parameters:
         experts, size, spelled = parameters.groups()
-        found["parameters_billion"] = float((size or spelled).replace(",", ".")) * int(experts or 1)
+        billions = float((size or spelled).replace(",", "."))
+        found["parameters_billion"] = _EXPERTS.get(f"{experts}x{size}", billions * int(experts or 1))
     return found

@@ -13,20 +13,24 @@ import msgspec
 from rules.questions import data
 from rules.questions.causes import Trace, traces
 from rules.questions.entities import entities, is_gpu_model
+from rules.questions.filters import filters
+from rules.questions.language import function_words
 from rules.questions.lexicon import Lexicon, lexicon
+from rules.questions.objects import objects
 from rules.questions.ratings import rate
 from rules.questions.signals import signals
 from rules.questions.text import Word, fold, words
+from rules.questions.workloads import workload
 
-VERSION = 3
+VERSION = 5
 """Raised when the same text gives other features than before: weights of another version do not fit."""
 MAX_WORDS = 160
 """Of a longer text its beginning and its end are read: a pasted log repeats itself."""
 STEM = 6
-WEIGHTS = {"g": 1.0, "l": 1.0, "e": 1.0, "x": 1.4, "t": 1.0, "p": 0.6, "s": 0.7, "b": 0.5, "c": 0.22, "k": 0.7}
+WEIGHTS = {"g": 1.0, "l": 1.0, "e": 1.0, "x": 1.4, "t": 1.0, "p": 0.6, "s": 0.7, "b": 0.5, "c": 0.2, "k": 0.7, "f": 0.8}
 """How strongly a sort of feature counts: glossary, lexicon, entity, exact message, pointer, pair of concepts, stem,
 pair of
-stems, letters, skipping pair of stems."""
+stems, letters, skipping pair of stems, filter or size."""
 _MEMORY = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)?\s?(?:gi?b|gigas?|giga|gbytes?|g)\b")
 _CARD_MEMORY = re.compile(r"\b(?:[a-z]{1,3}\d{1,4}[a-z]{0,2})[\s(-]*(?:de |da |con |with )?\d+\s?gi?b?\b")
 _FLEET = re.compile(
@@ -43,13 +47,17 @@ class Features(msgspec.Struct, frozen=True):
     """Attributes:
     values: feature -> weight in the text.
     words: words per concept, for people who ask why.
-    entities: what the text names exactly.
+    entities: what the text names exactly; filters, workload, objects: what it asks of a provider, of a card, and which
+        Kubernetes objects it names.
     traces: error messages and pointers to a cause.
     """
 
     values: dict[str, float]
     words: dict[str, str]
     entities: dict[str, Any]
+    filters: dict[str, Any]
+    workload: dict[str, Any]
+    objects: dict[str, Any]
     traces: tuple[Trace, ...]
 
 
@@ -117,6 +125,9 @@ def features(text: str) -> Features:
         values[f"e:{name}"] = WEIGHTS["e"]
     for signal in signals(text, folded, named):
         values[f"e:{signal}"] = WEIGHTS["e"]
+    values |= _subject(row, read, spoken, named)
+    asked, sized, things = filters(folded, named, text), workload(folded, named), objects(folded)
+    values |= _shapes(asked, sized, things)
     found |= set(_computed(folded, corrected, named, values))
     for name, score in rate(found, len(read)).items():
         values[f"r:{name}"] = min(1.5, score / RULE_SCALE)
@@ -124,7 +135,44 @@ def features(text: str) -> Features:
     for trace in shown:
         values[f"{'x' if trace.exact else 't'}:{trace.cause}"] = WEIGHTS["x" if trace.exact else "t"]
     _letters_and_stems(_tokens(corrected), values)
-    return Features(values, spoken, named, shown)
+    return Features(values, spoken, named, asked, sized, things, shown)
+
+
+FIELD = frozenset(
+    {
+        "t_gpu", "t_node", "t_pool", "t_pod", "t_namespace", "t_cluster", "t_k8s", "t_driver", "t_cuda", "t_toolkit",
+        "t_plugin", "t_operator", "t_model", "t_notebook", "t_inference", "t_training", "t_batch", "t_distributed",
+        "t_gang", "t_rdma", "t_spot", "t_timeslicing", "t_mps", "t_mig", "t_hami", "t_amd", "t_arm", "t_shm",
+        "t_autoscaler", "t_storage", "t_provider_search", "t_managed", "t_baremetal", "t_monitor", "t_vm",
+        "t_controlplane", "t_egress", "e_nccl", "e_fabric", "e_hardware",
+    }
+)  # fmt: skip
+"""Concepts that only talk of machines and clusters holds."""
+
+
+def _shapes(asked: Mapping[str, Any], sized: Mapping[str, Any], things: Mapping[str, Any]) -> dict[str, float]:
+    """Which filters, sizes and objects are named, whatever their values."""
+    found = {f"f:{name}": WEIGHTS["f"] for name in asked if name != "fields"}
+    found |= {f"f:field:{name}": WEIGHTS["f"] for name in asked.get("fields", ())}
+    found |= {f"w:{name}": WEIGHTS["f"] for name in sized}
+    found |= {f"o:{name}": WEIGHTS["f"] for name in things}
+    several = len(asked.keys() - {"fields", "gpu", "gpu_count", "vendor", "nodes", "sharing", "feature", "managed"})
+    if several > 1:
+        found["f:several"] = 1.0
+    return found
+
+
+def _subject(
+    row: Sequence[str], read: Sequence[Word], spoken: Mapping[str, str], named: Mapping[str, Any]
+) -> dict[str, float]:
+    """Whether anything of the field is named, and where not, whether something else is: "which one is better?" lacks a
+    subject, "which restaurant is better?" has another one."""
+    if named or not FIELD.isdisjoint(row):
+        return {}
+    covered = {word.folded for text in spoken.values() for word in words(text)}
+    small = function_words()
+    other = [w.folded for w in read if len(w.folded) > 3 and w.folded not in small and w.folded not in covered]
+    return {"e:no_subject": 1.0} if not other else {"e:other_subject": 1.0}
 
 
 def _computed(

@@ -11,38 +11,50 @@ import msgspec
 from rules.questions import data
 from rules.questions.entities import provider_spans
 
+_RULED_OUT_AFTER = re.compile(
+    r"\s*(?:is |are |e |es |too |also )?(?:out of the question|excluded|no thanks|esclus\w+|exclui\w+|descartad\w+)"
+)
 _LISTED = frozenset({"interconnect", "sharing", "shared_storage", "compliance", "region", "feature"})
 """Filters that hold a list when a text names several values."""
-_BROADER = {"region": frozenset({"eu", "us", "latam"})}
-"""Values that a closer one beside them makes superfluous: Frankfurt in Europe is Germany."""
+_AROUND = {
+    "eu": frozenset({"it", "es", "de", "fr", "nl", "gb", "ie", "fi", "se", "no", "ch", "at", "pl", "pt", "be", "is"}),
+    "latam": frozenset({"br", "mx", "cl", "co", "ar"}),
+}
+"""Regions that a country in them makes superfluous: Frankfurt in Europe is Germany."""
 
 _AMOUNT = r"(\d+(?:[.,]\d+)?)"
-_CURRENCY = r"(?:[$€]|usd\b|us\$|eur\b|euros?\b|dollars?\b|dolares\b|dollari\b|bucks\b)"
+_CURRENCY = r"(?:[$€]|usd\b|us\$|eur\b|euros?\b|dollars?\b|dolar(?:es)?\b|dollar[io]\b|bucks\b)"
 _PRICE = re.compile(rf"({_CURRENCY})\s?{_AMOUNT}|{_AMOUNT}\s?({_CURRENCY})")
-_BELOW = re.compile(
-    r"(?:under|below|less than|max(?:imum|imo)?|up to|at most|no more than|not more than|cap(?:ped)?|budget|within"
-    r"|<=?|≤|"
-    r"menos de|por debajo de|maximo|hasta|como mucho|no mas de|tope|presupuesto|sin pasar|"
-    r"meno di|sotto|al massimo|massimo|fino a|entro|non piu di|tetto|inferiore a|sin pasarme)[^.?!]{0,32}$"
-)
 _TOTAL = re.compile(
-    r"\b(?:total\w*|in tutto|overall|altogether|all in|todo junto|en conjunto|complessiv\w*|whole (?:node|cluster|box)|"
+    r"\b(?:total\w*|in tutto|overall|all together|for everything|(?:per|por) todo|nodo (?:completo|entero|intero)"
+    r"|complessivamente|altogether|all in|todo junto|en conjunto|complessiv\w*|whole (?:node|cluster|box)|"
     r"(?:el|il) (?:nodo|cluster) (?:entero|intero)|por todo|per tutto|for (?:all|everything|the lot))\b"
 )
 _MEMORY = re.compile(
-    r"(?<![\w.])(\d{1,4})\s?(?:gi?b|gigas?|giga|g)\b(?!\s?(?:de )?(?:ram|system|disk|disco|ssd|nvme|gbps))"
+    r"(?<![\w.])(\d{1,4})\s?(?:gi?b|gigas?|gigs?|giga|g)\b(?!\s?(?:de )?(?:ram|system|disk|disco|ssd|nvme|gbps))"
 )
 _CARD_MEMORY = re.compile(
     r"\b(?:a100|h100|h200|v100|a800|a30|a40|l40s?|pcie|sxm\d?)[\s(-]*(?:de |da |con |with |a )?\d+\s?g(?:i?b)?\b"
 )
 _NODES = re.compile(
-    r"\b(\d{1,4})\s?(?:x\s)?(?:gpu\s|worker\s|h100\s|a100\s|h200\s|b200\s|bare metal\s)?(?:nodes?|nodos?|nodi"
-    r"|machines|maquinas|macchine|servers|servidores)\b"
+    r"\b(\d{1,4})(\s?\+)?\s?(?:x\s)?(?:(?:or|o) (?:more|mas|piu) )?(?:gpu\s|worker\s|h100\s|a100\s|h200\s|b200\s"
+    r"|bare metal\s)?(?:nodes?|nodos?|nodi|machines|maquinas|macchine|servers|servidores|boxes)\b"
 )
-_LEAST = re.compile(r"(?:at least|minimum|min|or more|almeno|minimo|al menos|como minimo|o mas|o piu|\+|>=?|≥)")
-_K8S = re.compile(r"(?:k8s|kubernetes|kube|version|v)\s?(?:version\s|versione\s)?v?(1\.(?:2\d|3\d|4\d))\b")
+_LEAST = re.compile(
+    r"(?:at least|minimum|min\b|or more|almeno|minimo|al menos|por lo menos|non meno di|no menos de|o mas|o piu|\+"
+    r"|>=?|≥"
+    r"|starting (?:with|at)|desde|para arriba|in su\b|upwards)"
+)
+_K8S = re.compile(
+    r"(?:k8s|kubernetes|kube|version|versione|v)\s?(?:version\s|versione\s)?v?(1\.(?:2\d|3\d|4\d))\b"
+    r"|(?<![\d.$€<=>]\s)(?<![\d.,$€<=>])\b(1\.(?:2[6-9]|3\d))\b(?!\s?(?:usd|eur|€|\$|dol|per|/|all|la hora|an hour|a "
+    r"h))"
+)
 _HOURS = re.compile(
-    r"\b(\d{1,3})\s?(?:h|hs|hrs?|hours?|horas?|ore|ora)\b\s?(?:/|a|per|al|por|each|every|de|di|cada)?\s?(?:the\s)?(day|dia|giorno|week|semana|settimana|month|mes|mese)\b"
+    r"\b(\d{1,3})\s?(?:h|hs|hrs?|hours?|horas?|ore|ora)\b\s?(?:/|a la|alla|a|per|al|por|each|every|de|di"
+    r"|cada)?\s?(?:the\s)?"
+    r"(daily|weekly|monthly|diari\w+|giornalier\w+|semanal\w*|settimanal\w+|mensual\w*|mensil\w+|day|dia|giorno|week"
+    r"|semana|settimana|month|mes|mese)\b"
 )
 _ALWAYS = re.compile(
     r"24/7|24x7|around the clock|las 24 horas|24 ore su 24|h24|all month|todo el mes|tutto il mese|nonstop|non stop"
@@ -61,14 +73,17 @@ _COUNT = re.compile(
 )
 _REVERSED = re.compile(r"\b(?:a100|h100|h200|b200|l4|l40s|t4|v100|mi300x)s?\s?[x×]\s?(\d{1,4})\b")
 _SPELLED = {
-    "one": 1, "two": 2, "four": 4, "eight": 8, "sixteen": 16, "single": 1, "a pair of": 2, "una": 1, "un": 1, "uno": 1,
+    "one": 1, "two": 2, "four": 4, "eight": 8, "sixteen": 16, "single": 1, "una": 1, "un": 1, "uno": 1,
     "dos": 2, "cuatro": 4, "ocho": 8, "due": 2, "quattro": 4, "otto": 8, "sedici": 16, "dieciseis": 16, "una sola": 1,
-    "three": 3, "tres": 3, "tre": 3, "six": 6, "seis": 6, "sei": 6,
+    "three": 3, "tres": 3, "tre": 3, "six": 6, "seis": 6, "sei": 6, "dual": 2, "a pair of": 2, "un paio di": 2,
+    "un par de": 2,
 }  # fmt: skip
 _WORDED = re.compile(
     r"\b(" + "|".join(sorted(_SPELLED, key=lambda word: -len(word))) + r")\s(?:nvidia\s|amd\s|sola\s|singola\s)?"
-    r"(?:gpus?\b|cards?\b|tarjetas?\b|schede?\b|(?:a100|a10g?|h100|h200|b200|l4|l40s?|t4|v100|mi300x?|4090|3090|5090)s?\b)"
+    r"(?:gpus?\b|cards?\b|tarjetas?\b|schede?\b|(?:rtx\s)?(?:a100|a10g?|a30|a40|h100|h200|b200|b300|l4|l40s?|t4|v100|mi300x?"
+    r"|4090|3090|5090|a6000)s?\b)"
 )
+_SINGLE = re.compile(r"\b(?:a100|h100|h200|b200|b300|l4|l40s?|t4|v100|[345]090) (?:singol[ao]|sola|single)\b")
 HOURS_PER_MONTH = 730.0
 """Hours of an average month, as the price lists of the large clouds count it."""
 WEEKS_PER_MONTH = 52 / 12
@@ -124,8 +139,8 @@ def filters(folded: str, named: Mapping[str, Any], text: str | None = None) -> d
     found: dict[str, Any] = {}
     for name, values in _values().items():
         hits = [value for value, pattern in values if pattern.search(folded)]
-        closer = [value for value in hits if value not in _BROADER.get(name, ())]
-        hits = closer or hits
+        if name == "region":
+            hits = [value for value in hits if _AROUND.get(value, frozenset()).isdisjoint(hits)]
         if not hits:
             continue
         value: Any = hits if name in _LISTED and len(hits) > 1 else hits[0]
@@ -153,7 +168,7 @@ def _names(folded: str, text: str | None) -> dict[str, Any]:
         joined = end >= 0 and re.fullmatch(
             r"\s*(?:,|/|&|and|or|nor|y|o|ni|e|ed|oppure|né|ne)?\s*(?:or|and|o|y|e|ni)?\s*", folded[end:start]
         )
-        out = out if joined else bool(ruled_out.search(folded[:start]))
+        out = out if joined else bool(ruled_out.search(folded[:start]) or _RULED_OUT_AFTER.match(folded[stop:]))
         (excluded if out else wanted).append(provider)
         end = stop
     big = hyperscalers.search(folded)
@@ -174,7 +189,9 @@ def count_of_gpus(folded: str) -> int | None:
         if match:
             return int(match[1])
     worded = _WORDED.search(folded)
-    return _SPELLED[worded[1]] if worded else None
+    if worded:
+        return _SPELLED[worded[1]]
+    return 1 if _SINGLE.search(folded) else None
 
 
 def _counts(folded: str, named: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,20 +202,29 @@ def _counts(folded: str, named: Mapping[str, Any]) -> dict[str, Any]:
     count = count_of_gpus(folded)
     if count is not None:
         found["gpu_count"] = count
-    nodes = _NODES.search(folded)
+    counted = _spelled_out(folded)
+    nodes = _NODES.search(counted)
     if nodes:
-        name = "min_nodes" if _LEAST.search(folded[max(0, nodes.start() - 14) : nodes.end() + 8]) else "nodes"
+        name = "min_nodes" if _LEAST.search(counted[max(0, nodes.start() - 16) : nodes.end() + 18]) else "nodes"
         found[name] = int(nodes[1])
     memory = [int(match[1]) for match in _MEMORY.finditer(_CARD_MEMORY.sub(" ", folded)) if 4 <= int(match[1]) <= 1600]
     if memory:
         found["min_vram_gb"] = max(memory)
     version = _K8S.search(folded)
     if version:
-        found["k8s_version"] = version[1]
+        found["k8s_version"] = version[1] or version[2]
     hours = _hours(folded)
     if hours:
         found["hours_per_month"] = hours
     return found
+
+
+_NUMBERS = re.compile(r"\b(" + "|".join(word for word in _SPELLED if len(word) > 2 and " " not in word) + r")\b(?=\s)")
+
+
+def _spelled_out(folded: str) -> str:
+    """The text with small numbers in digits."""
+    return _NUMBERS.sub(lambda match: str(_SPELLED[match[1]]), folded)
 
 
 def _hours(folded: str) -> float | None:
@@ -208,9 +234,9 @@ def _hours(folded: str) -> float | None:
     if not match:
         return None
     hours, unit = float(match[1]), match[2]
-    if unit in ("month", "mes", "mese"):
+    if unit.startswith("m"):
         return hours
-    if unit in ("week", "semana", "settimana"):
+    if unit.startswith(("w", "s")):
         return round(hours * WEEKS_PER_MONTH, 1)
     days = _DAYS.search(folded)
     if days:
@@ -221,11 +247,6 @@ def _hours(folded: str) -> float | None:
 def _money(folded: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """A price that must not be passed, per card and hour or for all of them."""
     for match in _PRICE.finditer(folded):
-        if not _BELOW.search(folded[: match.start()]) and not re.match(
-            r"[^.?!]{0,12}\b(?:max|o menos|o meno|or less|como mucho|al massimo|maximo|massimo|tops)\b",
-            folded[match.end() :],
-        ):
-            continue
         sign = match[1] or match[4]
         amount = float((match[2] or match[3]).replace(",", "."))
         euro = sign.startswith(("€", "eur"))

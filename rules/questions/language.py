@@ -196,6 +196,13 @@ def _only_one_tells(words: tuple[Word, ...], best: str, other: str) -> bool:
     return speaks_for >= WEAK and speaks_against == 0
 
 
+def _speaks(words: tuple[Word, ...]) -> bool:
+    """True when a word tells that someone of Spanish or Italian wrote beside what was pasted, or asked in English."""
+    own = [entry for word in words if (entry := _weights().get(word.folded)) and len(entry) == 1]
+    asked = {"how", "why", "what", "anyone", "help", "should", "please", "pls", "i", "we", "my", "our"}
+    return any("es" in entry or "it" in entry for entry in own) or any(word.folded in asked for word in words)
+
+
 def _begins(words: tuple[Word, ...]) -> str | None:
     """Language of the first two words that tell one; None when they differ or there are none."""
     weights = _weights()
@@ -220,6 +227,11 @@ def read_language(text: str, words: tuple[Word, ...], hint: Language | None = No
     # A dot before a word is a domain name or a file ending (nvidia.com/gpu).
     points = scores(text, [word for word in words if text[word.start - 1 : word.start] != "."])
     pasted = LOG_LINE.search(text) is not None
+    if pasted:
+        points = {language: score for language, score in points.items() if language in LANGUAGES}
+        # A message that was only pasted is English whoever pastes it.
+        if hint is not None and not _speaks(words):
+            return LanguageReading(hint, hint, "hint")
     if "en" in points and pasted:
         points["en"] *= PASTED_ENGLISH
     elif "en" in points and _begins(words) in ("es", "it"):

@@ -36,15 +36,15 @@ def weights() -> Weights:
 def rank(values: Mapping[str, float]) -> dict[str, float]:
     """label -> score (a log-odds scale) for the features of a text."""
     book = weights()
-    totals = [bias / SCALE for bias in book.bias]
+    totals: list[float] = list(book.bias)
+    rows = book.rows
     for name, value in values.items():
-        row = book.rows.get(name)
+        row = rows.get(name)
         if row:
-            factor = value / SCALE
             pairs = iter(row)
             for column, weight in zip(pairs, pairs, strict=True):
-                totals[column] += weight * factor
-    return dict(zip(book.labels, totals, strict=True))
+                totals[column] += weight * value
+    return {label: total / SCALE for label, total in zip(book.labels, totals, strict=True)}
 
 
 def shares(scores: Mapping[str, float]) -> dict[str, float]:
@@ -56,13 +56,15 @@ def shares(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def spoken_for(label: str, values: Mapping[str, float]) -> list[str]:
-    """Features of a text that speak for ``label``, those that speak most first."""
+    """Concepts and entities of a text that speak for ``label``, those that speak most first."""
     book = weights()
     if label not in book.labels:
         return []
     column = book.labels.index(label)
     found: list[tuple[float, str]] = []
     for name, value in values.items():
+        if name[0] not in "gle":
+            continue
         row = book.rows.get(name, [])
         weight = next((row[index + 1] for index in range(0, len(row), 2) if row[index] == column), 0)
         if weight > 0:

@@ -5,6 +5,8 @@ from typing import Any
 
 _NAME = r"[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?"
 _PLAIN = """
+    own proprio propio existing same whole entire new second managed gestito gestionado another otro otra altro shared
+    main
     a affinity al all an and any are as at autoscaler be been being by called che chiamato cluster clusters con cost
     costs count cpu da de del della di did do does driver drivers e each ed el en es esta estan every for free from
     gli gpu gpus group groups ha had hanno has have hay here how i idle il image images in inference is it its k8s
@@ -18,20 +20,21 @@ _STOP = frozenset(_PLAIN.split())
 """Words that follow "node" or "namespace" and are no names."""
 _PREFIXED = {
     "namespace": re.compile(
-        rf"\b(?:namespaces?|ns|espacio de nombres|-n|--namespace[ =]?)\s*[:=]?\s*(?:is |called |named |llamado |de "
+        rf"(?:\b(?:namespaces?|ns|espacio de nombres)|(?<!\S)-n\s|--namespace[ =])\s*[:=]?\s*(?:is |called |named "
+        rf"|llamado |de "
         rf"|del |di |chiamato )?[\"'`]?({_NAME})"
-        rf"|\b({_NAME})[\"'`]? (?:namespace|ns)\b"
     ),
     "pod": re.compile(rf"\b(?:pods?|podname)\s*[:=/]?\s*(?:called |named |llamado |chiamato )?[\"'`]?({_NAME})"),
     "node": re.compile(
         rf"\b(?:nodes?|nodos?|nodi|nodo|host|maquina|macchina|machine)\s*[:=/]?\s*(?:called |named |llamado "
         rf"|chiamato )?[\"'`]?({_NAME})"
     ),
-    "cluster": re.compile(
-        rf"\b(?:cluster|clusters)\s+(?:called |named |llamado |chiamato |de |di )?[\"'`]?({_NAME})"
-        rf"|\b({_NAME})[\"'`]? cluster\b"
-    ),
+    "cluster": re.compile(rf"\b(?:cluster|clusters)\s+(?:called |named |llamado |chiamato |de |di )?[\"'`]?({_NAME})"),
     "pool": re.compile(rf"\b(?:node ?pool|nodepool|node ?group|pool|grupo|gruppo)\s+[\"'`]?({_NAME})"),
+}
+_SUFFIXED = {
+    "namespace": re.compile(rf"\b({_NAME})[\"'`]? (?:namespace|ns)\b"),
+    "cluster": re.compile(rf"\b({_NAME})[\"'`]? cluster\b"),
 }
 _NODE_SHAPES = re.compile(
     r"(?<![\w.-])(ip-\d+-\d+-\d+-\d+[\w.-]*|gke-[\w-]+|aks-[\w-]+|ske-[\w-]+|(?:gpu|node|worker|nodo|dgx|h100|a100|h200|b200|t4|l4|l40s)-[\w.-]*\d[\w.-]*)"
@@ -47,12 +50,12 @@ _CLUSTER_SHAPE = re.compile(
 def objects(folded: str) -> dict[str, Any]:
     """``node``, ``pod``, ``namespace``, ``cluster``, ``pool`` as far as a folded text names one."""
     found: dict[str, Any] = {}
-    for sort, pattern in _PREFIXED.items():
-        for match in pattern.finditer(folded):
-            name = next((group for group in match.groups() if group), "").rstrip(".-")
-            if name and _is_name(name, sort):
-                found[sort] = name
-                break
+    for patterns in (_PREFIXED, _SUFFIXED):
+        for sort, pattern in patterns.items():
+            names = (match[1].rstrip(".-") for match in pattern.finditer(folded))
+            name = next((name for name in names if _is_name(name, sort)), None)
+            if name:
+                found.setdefault(sort, name)
     shape = _NODE_SHAPES.search(folded)
     if shape and "node" not in found and found.get("pod") != shape[1]:
         found["node"] = shape[1].rstrip(".-")
@@ -69,4 +72,4 @@ def _is_name(name: str, sort: str) -> bool:
     if name in _STOP or len(name) < 2 or name.isdigit():
         return False
     # A plain word after "pod" or "node" is most often a verb; an object's name has a digit or a hyphen in it.
-    return bool(re.search(r"[\d-]", name)) if sort in ("pod", "node", "pool") else len(name) > 2 or sort == "namespace"
+    return bool(re.search(r"[\d-]", name)) if sort in ("pod", "node", "pool") else True

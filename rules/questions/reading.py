@@ -9,7 +9,8 @@ third, and some exact things decide on their own (``_insist``).
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -154,56 +155,71 @@ def _insist(scores: dict[str, float], found: Features) -> dict[str, float]:
     for label in corrected:
         if label.startswith("provider:") and label != "provider:search" and len(named.get("provider", ())) != 1:
             corrected[label] -= 4.0
+    if "g:x_inject" in found.values:
+        corrected["out_of_scope:abstain"] += 3.0
     if not ({"driver", "cuda", "image"} & set(named)) and "compat:check" in corrected:
         corrected["compat:check"] -= 1.0
     return corrected
 
 
-def _rated(found: Features) -> list[Score]:
-    """All readings, the best first: the likeliest label of the likeliest kind leads."""
-    if not any(name[0] in "glxtrs" for name in found.values):
-        return [_NOTHING]
+class _Rated(NamedTuple):
+    """The likeliest readings, the best first; ``in_kind`` is the share of the best one's kind, ``second`` that of the
+    next
+    label of the same kind."""
+
+    scores: tuple[Score, ...]
+    in_kind: float
+    second: float
+
+
+SHOWN = 6
+"""So many readings are kept."""
+
+
+def _rated(found: Features) -> _Rated:
+    """The likeliest label of the likeliest kind leads."""
+    if not any(name[0] in "glxtrsfwo" for name in found.values):
+        return _Rated((_NOTHING,), 1.0, 0.0)
     all_shares = shares(_insist(rank(found.values), found))
-    listed: list[Score] = []
     per_kind: dict[str, float] = {}
     for name, share in all_shares.items():
-        kind, _, label = name.partition(":")
-        listed.append(Score(msgspec.convert(kind, Kind), label, round(share, 4)))
+        kind = name.partition(":")[0]
         per_kind[kind] = per_kind.get(kind, 0.0) + share
     best_kind = max(per_kind, key=lambda kind: (per_kind[kind], kind))
-    lead = next(score for score in listed if score.kind == best_kind)
-    return [lead, *(score for score in listed if score is not lead)]
+    own = [(name, share) for name, share in all_shares.items() if name.startswith(f"{best_kind}:")]
+    listed = [own[0], *(item for item in islice(all_shares.items(), SHOWN) if item[0] != own[0][0])]
+    return _Rated(
+        tuple(_score(name, share) for name, share in listed), per_kind[best_kind], own[1][1] if len(own) > 1 else 0.0
+    )
+
+
+def _score(name: str, share: float) -> Score:
+    kind, _, label = name.partition(":")
+    return Score(cast("Kind", kind), label, round(share, 4))
 
 
 def _part(text: str, found: Features | None = None) -> Part:
     """The text as one question."""
     found = found or features(text)
     rated = _rated(found)
-    best = rated[0]
-    in_kind = sum(score.share for score in rated if score.kind == best.kind)
-    same_kind = [score for score in rated[1:] if score.kind == best.kind]
-    alone = not same_kind or best.share >= LEAD * same_kind[0].share
-    sure = best.share >= SURE or (in_kind >= KIND_SURE and alone)
-    told: Details = details(best.kind, best.label, text, found)
+    best, others = rated.scores[0], rated.scores[1:]
+    sure = best.share >= SURE or (rated.in_kind >= KIND_SURE and best.share >= LEAD * rated.second)
+    told: Details = details(best.kind, best.label, found)
     return Part(
         text=text,
         kind=best.kind,
         label=best.label,
         confidence=round(best.share, 3),
-        kind_confidence=round(in_kind, 3),
+        kind_confidence=round(rated.in_kind, 3),
         sure=sure,
-        rivals=() if sure else tuple(score for score in rated[1:4] if score.share >= MAYBE),
-        also=tuple(
-            score.label
-            for score in rated[1:]
-            if score.kind == "faq" and score.share >= ALSO and score.label != best.label
-        ),
+        rivals=() if sure else tuple(score for score in others[:3] if score.share >= MAYBE),
+        also=tuple(score.label for score in others if score.kind == "faq" and score.share >= ALSO),
         filters=told.filters,
         provider=told.provider,
         field=told.field,
         entities=told.entities,
         matched=_matched(best, found),
-        scores=tuple(rated[:5]),
+        scores=rated.scores[:5],
     )
 
 
@@ -255,15 +271,15 @@ def _clauses(text: str, sentence: Sentence) -> list[str]:
         left, right = text[: cut.start()], text[cut.end() :]
         if len(left.split()) < 3 or len(right.split()) < 3:
             continue
-        first, second = _part(left), _part(right)
+        first, second = (_rated(features(side)).scores[0] for side in (left, right))
         if _own(first) and _own(second) and (first.kind, first.label) != (second.kind, second.label):
             return [left, *_clauses(right, sentence)]
     return [text]
 
 
-def _own(part: Part) -> bool:
+def _own(score: Score) -> bool:
     """True for a stretch that is surely a question of its own."""
-    return part.confidence >= PART_SURE and part.kind != "out_of_scope"
+    return score.share >= PART_SURE and score.kind != "out_of_scope"
 
 
 def _parts(cleaned: str) -> tuple[Part, ...]:
@@ -271,7 +287,7 @@ def _parts(cleaned: str) -> tuple[Part, ...]:
     asked = _questions(cleaned)
     if len(asked) < 2 or (whole.kind == "error" and whole.confidence >= PART_SURE):
         return (whole,)
-    own = [part for part in map(_part, asked) if _own(part)]
+    own = [part for part in map(_part, asked) if _own(part.scores[0])]
     by_label = {(part.kind, part.label): part for part in reversed(own)}
     several = [part for part in own if by_label[part.kind, part.label] is part]
     if len(several) < 2:

@@ -20,13 +20,13 @@ from rules.questions.text import clean
 _Packed = tuple[list[tuple[list[float], list[float], float]], int, list[int], float]
 """(weights, sums of squares, value) per feature of a line; column, further right columns, weight of the line."""
 EPOCHS = 14
-RATE = 0.35
-DECAY = 3e-4
+RATE = 0.2
+DECAY = 1e-3
 SMALLEST = 0.08
 """Weights below are left out of the file."""
 MIN_LINES = 2
 """A stem, pair or group of letters must stand in so many lines."""
-MADE_FROM = ("glossary.yaml", "lexicon.yaml", "causes.yaml", "labels.yaml", "provider_names.yaml")
+MADE_FROM = ("glossary.yaml", "lexicon.yaml", "causes.yaml", "filters.yaml", "labels.yaml", "provider_names.yaml")
 
 
 def digest() -> str:
@@ -50,7 +50,7 @@ def _examples(lines: Sequence[Line]) -> list[tuple[dict[str, float], str, frozen
 
 def _kept(examples: Sequence[tuple[dict[str, float], str, frozenset[str], float]]) -> frozenset[str]:
     seen = Counter(name for values, *_ in examples for name in values)
-    return frozenset(name for name, count in seen.items() if count >= MIN_LINES or name[0] in "gletxr")
+    return frozenset(name for name, count in seen.items() if count >= MIN_LINES or name[0] in "gletxrfwo")
 
 
 def train(lines: Sequence[Line], epochs: int = EPOCHS) -> Weights:
@@ -72,6 +72,8 @@ def train(lines: Sequence[Line], epochs: int = EPOCHS) -> Weights:
         )
         for values, label, also, weight in examples
     ]
+    means: dict[str, list[float]] = {name: [0.0] * width for name in rows}
+    first_kept = epochs // 2
     for epoch in range(epochs):
         for found, right, also, weight in _shuffled(packed, epoch):
             totals = list(bias)
@@ -91,6 +93,12 @@ def train(lines: Sequence[Line], epochs: int = EPOCHS) -> Weights:
                     push = slope * value + DECAY * row[index]
                     square[index] += push * push
                     row[index] -= RATE * push / math.sqrt(square[index])
+        if epoch >= first_kept:
+            # The mean of the later passes: the last lines seen pull less.
+            for name, row in rows.items():
+                means[name] = [mean + cell for mean, cell in zip(means[name], row, strict=True)]
+    kept_epochs = epochs - first_kept
+    rows = {name: [cell / kept_epochs for cell in row] for name, row in means.items()}
     return Weights(
         digest=digest(),
         labels=names,

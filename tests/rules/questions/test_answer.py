@@ -66,7 +66,7 @@ def test_matched_quotes_the_words_of_the_question() -> None:
     reply = answer("¿puedo meter VARIOS modelos en la misma tarjeta?")
     quoted = [match.partition(": ")[2] for match in reply.matched]
     assert "VARIOS modelos" in quoted
-    assert "en la misma tarjeta" in quoted
+    assert any("misma tarjeta" in words for words in quoted)
 
 
 def test_one_message_with_two_frequent_questions_gets_both() -> None:
@@ -78,7 +78,7 @@ def test_one_message_with_two_frequent_questions_gets_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "language", "topic", "open_subject"),
+    ("text", "language", "topic", "other"),
     [
         (
             "are drivers preinstalled, and how much does an H100 cost per hour?",
@@ -100,12 +100,13 @@ def test_one_message_with_two_frequent_questions_gets_both() -> None:
         ),
     ],
 )
-def test_what_cannot_be_answered_yet_beside_it_is_named(
-    text: str, language: Language, topic: str, open_subject: Kind
+def test_a_question_of_another_kind_beside_it_is_a_part_of_its_own(
+    text: str, language: Language, topic: str, other: Kind
 ) -> None:
     reply = answer(text)
     assert (reply.topic, reply.abstain) == (topic, False)
-    assert say("cannot.part", language, subjects=subject(open_subject, "", language)) in reply.text
+    assert knowledge.topic(topic, language).lead in reply.text
+    assert [part.kind for part in read(text).parts] == ["faq", other]
 
 
 def test_a_statement_before_a_question_is_its_context() -> None:
@@ -130,10 +131,9 @@ def test_another_kind_is_recognised(text: str, kind: str) -> None:
     assert not reply.abstain or all(question in reply.text for question in reply.follow_ups)
 
 
-def test_a_question_about_one_provider_keeps_provider_and_field_and_offers_the_general_answer() -> None:
+def test_a_question_about_one_provider_keeps_provider_and_field() -> None:
     reply = answer("Do EKS nodes come with the drivers installed?")
-    assert (reply.kind, reply.provider, reply.field, reply.abstain) == ("provider", "aws", "drivers_preinstalled", True)
-    assert reply.follow_ups[0] == say("question.drivers_preinstalled", "en")
+    assert (reply.kind, reply.provider, reply.field) == ("provider", "aws", "drivers_preinstalled")
 
 
 @pytest.mark.parametrize(
