@@ -137,6 +137,11 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 _NOTHING = Score("out_of_scope", "abstain", 1.0)
+RULE_BONUS = 0.8
+"""Log-odds per unit that a clear rule adds to its topic."""
+CLEAR_RULE = 1.0
+VERSIONS_BONUS = 1.5
+"""The same for versions that are named together where nothing is said to fail."""
 EXACT_BONUS = 1.6
 FIRST_EXACT_BONUS = 0.5
 """Log-odds that an error message gives its cause, and the one that stands first beside others."""
@@ -155,9 +160,17 @@ def _insist(scores: dict[str, float], found: Features) -> dict[str, float]:
     for label in corrected:
         if label.startswith("provider:") and label != "provider:search" and len(named.get("provider", ())) != 1:
             corrected[label] -= 4.0
+    for name, value in found.values.items():
+        label = f"faq:{name[2:]}"
+        if name.startswith("r:") and value >= CLEAR_RULE and label in corrected:
+            corrected[label] += RULE_BONUS * value
+    versions = {"driver", "cuda", "image"} & set(named)
+    fails = exact or "g:q_error_word" in found.values or "l:error_symptom" in found.values
+    if len(versions) > 1 and not fails and "compat:check" in corrected:
+        corrected["compat:check"] += VERSIONS_BONUS
     if "g:x_inject" in found.values:
         corrected["out_of_scope:abstain"] += 3.0
-    if not ({"driver", "cuda", "image"} & set(named)) and "compat:check" in corrected:
+    if not versions and "compat:check" in corrected:
         corrected["compat:check"] -= 1.0
     return corrected
 

@@ -19,7 +19,7 @@ _PRECISIONS = {"4bit": "int4", "4bits": "int4", "8bit": "int8", "8bits": "int8",
 "awq": "int4", "gptq": "int4", "halfprecision": "fp16", "mediaprecision": "fp16", "mezzaprecisione": "fp16", "qlora":
 "int4", "nf4": "int4", "q4": "int4", "q8": "int8"}  # fmt: skip
 _ITEMS = re.compile(
-    r"\b(\d{1,4})\s(?:[a-z]\w*\s){0,2}?(pods?|replicas?|repliche|models?|modelos?|modelli|notebooks?|users?|usuarios?|utenti|jobs?|services?|"
+    r"\b(\d{1,4})\s(?:[a-z~]\w*\s|\d+(?:[.,]\d+)?\s?g(?:b|ig)\s){0,2}?(pods?|replicas?|repliche|models?|modelos?|modelli|notebooks?|users?|usuarios?|utenti|jobs?|services?|"
     r"servicios?|servizi|students?|alumnos?|estudiantes|studenti|containers?|contenedores|inference\w*|endpoints?|workloads?|cargas|carichi|instances?|"
     r"instancias|istanze|people|personas|persone|data scientists?|processes|procesos|processi|experiments?"
     r"|experimentos|esperimenti|workers?|llms?|devs|tasks?|apps?|teams?|equipos?|copias|copie|trabajos|lavori|sviluppatori|desarrolladores|squadre|gruppi|sessions?|sesiones|sessioni|clients?|clientes|clienti|modelitos|modellini|loads|rankers?|embedders?|agents?|bots?|slots?)\b"
@@ -40,7 +40,8 @@ _CARD_MEMORY = re.compile(
     r"\b(?:a100|h100|h200|v100|a800|a10g?|a16|a30|a40|l40s?|l4|t4|b200|mi300x|rtx \d{4}|[2345]090|a6000|6000 ada"
     r"|pcie|sxm\d?|tarjeta|scheda|card|gpus?)[\s(,-]*(?:de |da |con |with |di |of )?(\d+)\s?g(?:i?b)?\b"
     r"|\b(\d+)\s?(?:g|gb|gib|gigas?|gigs?|giga)\s(?:of\s)?(?:gpus?|cards?|tarjetas?|schede?|scheda)\b"
-    r"|(?:tarjetas?|schede?|scheda|gpus?|cards?|una|una da|on|su|en) (?:de |da )(\d+)\s?(?:gb|gigas?|giga|g)\b"
+    r"|(?:tarjetas?|schede?|scheda|gpus?|cards?|una|una da|on|su|en) (?:de |da |of )(\d+)\s?(?:gb|gigas?|giga|g)\b"
+    r"|(?:tarjetas?|schede?|scheda|gpus?|cards?) (?:de |da |of )(16|24|32|40|48|80|96|141|180|192)\b"
 )
 _LIST = re.compile(r"\b(\d{1,3}(?:(?:, | y | e | and | \+ )\d{1,3})+)\s?(?:gb|gigas?|giga|gib)\b")
 _ALONE = re.compile(r"[x×]\s?(\d{1,3})\b(?!\s?[\w.]*b\b)")
@@ -121,7 +122,7 @@ def _memory(counted: str, named: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     card = _CARD_MEMORY.search(counted)
     if card:
-        found["gpu_memory_gb"] = int(card[1] or card[2] or card[3])
+        found["gpu_memory_gb"] = int(card[1] or card[2] or card[3] or card[4])
     rest = _CARD_MEMORY.sub(" ", counted)
     listed = _LIST.search(rest)
     each = [_number(value) for value in re.findall(r"\d+", listed[1])] if listed else []
