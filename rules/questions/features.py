@@ -98,8 +98,13 @@ def _shortened(found: Sequence[Word]) -> tuple[Word, ...]:
     return (*found[: MAX_WORDS // 2], *found[-MAX_WORDS // 2 :])
 
 
-def features(text: str) -> Features:
-    """The features of a cleaned text."""
+def features(text: str, whole: Features | None = None) -> Features:
+    """The features of a cleaned text.
+
+    Args:
+        text: a message, or a stretch of one.
+        whole: features of the message that a stretch is from; what that does not have is not looked for again.
+    """
     folded = fold(text)
     read = _shortened(words(text))
     corrected = lexicon().correct(read)
@@ -126,12 +131,14 @@ def features(text: str) -> Features:
     for signal in signals(text, folded, named):
         values[f"e:{signal}"] = WEIGHTS["e"]
     values |= _subject(row, read, spoken, named)
-    asked, sized, things = filters(folded, named, text), workload(folded, named), objects(folded)
+    asked = filters(folded, named, text) if whole is None or whole.filters else {}
+    sized = workload(folded, named) if whole is None or whole.workload else {}
+    things = objects(folded) if whole is None or whole.objects else {}
     values |= _shapes(asked, sized, things)
     found |= set(_computed(folded, corrected, named, values))
     for name, score in rate(found, len(read)).items():
         values[f"r:{name}"] = min(1.5, score / RULE_SCALE)
-    shown = traces(folded)
+    shown = traces(folded) if whole is None or whole.traces else ()
     for trace in shown:
         values[f"{'x' if trace.exact else 't'}:{trace.cause}"] = WEIGHTS["x" if trace.exact else "t"]
     _letters_and_stems(_tokens(corrected), values)

@@ -21,7 +21,7 @@ from rules.questions.entities import entities
 from rules.questions.features import Features, features
 from rules.questions.language import LanguageReading, read_language
 from rules.questions.model import rank, shares, spoken_for
-from rules.questions.text import Sentence, clean, fold, sentences
+from rules.questions.text import clean, fold, sentences
 
 SURE = 0.5
 """Share of all readings from which the best one is taken for sure."""
@@ -35,9 +35,9 @@ MAYBE = 0.12
 """Rivals below this share are not offered."""
 ALSO = 0.05
 """From this share on a further topic counts as touched."""
-MAX_CUTS = 6
+MAX_CUTS = 2
 """Places tried in a sentence where one question may end and the next begin."""
-LONGEST_CUT_WORDS = 60
+LONGEST_CUT_WORDS = 40
 _CLAUSE = re.compile(
     r"(?:,\s*|\s+)(?:and|also|plus|y|e|ed|además|ademas|inoltre|poi|anche|luego|tambien|también)\s+(?="
     r"(?:also\s+|anche\s+|también\s+|tambien\s+|then\s+)?"
@@ -142,6 +142,16 @@ RULE_BONUS = 0.8
 CLEAR_RULE = 1.0
 VERSIONS_BONUS = 1.5
 """The same for versions that are named together where nothing is said to fail."""
+NARROWED = frozenset(
+    {
+        "region", "sort", "bare_metal", "spot", "commitment", "billing_unit", "compliance", "exclude", "free_egress",
+        "hours_per_month", "min_vram_gb", "max_price_usd_hour", "max_price_eur_hour", "max_total_usd_hour",
+        "free_control_plane", "managed", "scale_to_zero",
+    }
+)  # fmt: skip
+"""Filters that only a search for a place to rent has."""
+NARROWED_BONUS = 0.7
+"""Log-odds that each of them adds to a search, where a card is named as well; two at most count."""
 EXACT_BONUS = 1.6
 FIRST_EXACT_BONUS = 0.5
 """Log-odds that an error message gives its cause, and the one that stands first beside others."""
@@ -164,6 +174,8 @@ def _insist(scores: dict[str, float], found: Features) -> dict[str, float]:
         label = f"faq:{name[2:]}"
         if name.startswith("r:") and value >= CLEAR_RULE and label in corrected:
             corrected[label] += RULE_BONUS * value
+    if "gpu" in found.filters and "provider:search" in corrected:
+        corrected["provider:search"] += NARROWED_BONUS * min(2, len(NARROWED & found.filters.keys()))
     versions = {"driver", "cuda", "image"} & set(named)
     fails = exact or "g:q_error_word" in found.values or "l:error_symptom" in found.values
     if len(versions) > 1 and not fails and "compat:check" in corrected:
@@ -211,9 +223,8 @@ def _score(name: str, share: float) -> Score:
     return Score(cast("Kind", kind), label, round(share, 4))
 
 
-def _part(text: str, found: Features | None = None) -> Part:
-    """The text as one question."""
-    found = found or features(text)
+def _part(text: str, found: Features) -> Part:
+    """The text with its features as one question."""
     rated = _rated(found)
     best, others = rated.scores[0], rated.scores[1:]
     sure = best.share >= SURE or (rated.in_kind >= KIND_SURE and best.share >= LEAD * rated.second)
@@ -255,7 +266,7 @@ def _matched(best: Score, found: Features) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reasons))[:MATCHED]
 
 
-def _questions(cleaned: str) -> list[str]:
+def _questions(cleaned: str, whole: Features) -> list[str]:
     """Stretches of the text that ask something of their own: sentences with what leads to them, cut at joining
     words."""
     found: list[str] = []
@@ -263,7 +274,7 @@ def _questions(cleaned: str) -> list[str]:
     for sentence in sentences(cleaned):
         text = f"{lead} {sentence.text}".strip()
         if sentence.asks or _ASKING.match(sentence.text):
-            found += _clauses(text, sentence)
+            found += _clauses(text, whole)
             lead = ""
         else:
             lead = text
@@ -278,15 +289,18 @@ _ASKING = re.compile(
 )
 
 
-def _clauses(text: str, sentence: Sentence) -> list[str]:
-    cuts = list(_CLAUSE.finditer(text)) if len(sentence.words) <= LONGEST_CUT_WORDS else []
+def _clauses(text: str, whole: Features) -> list[str]:
+    cuts = list(_CLAUSE.finditer(text)) if len(text.split()) <= LONGEST_CUT_WORDS else []
     for cut in cuts[:MAX_CUTS]:
         left, right = text[: cut.start()], text[cut.end() :]
         if len(left.split()) < 3 or len(right.split()) < 3:
             continue
-        first, second = (_rated(features(side)).scores[0] for side in (left, right))
-        if _own(first) and _own(second) and (first.kind, first.label) != (second.kind, second.label):
-            return [left, *_clauses(right, sentence)]
+        second = _rated(features(right, whole)).scores[0]
+        if not _own(second):
+            continue
+        first = _rated(features(left, whole)).scores[0]
+        if _own(first) and (first.kind, first.label) != (second.kind, second.label):
+            return [left, *_clauses(right, whole)]
     return [text]
 
 
@@ -296,11 +310,12 @@ def _own(score: Score) -> bool:
 
 
 def _parts(cleaned: str) -> tuple[Part, ...]:
-    whole = _part(cleaned)
-    asked = _questions(cleaned)
+    found = features(cleaned)
+    whole = _part(cleaned, found)
+    asked = _questions(cleaned, found)
     if len(asked) < 2 or (whole.kind == "error" and whole.confidence >= PART_SURE):
         return (whole,)
-    own = [part for part in map(_part, asked) if _own(part.scores[0])]
+    own = [part for text in asked if _own((part := _part(text, features(text, found))).scores[0])]
     by_label = {(part.kind, part.label): part for part in reversed(own)}
     several = [part for part in own if by_label[part.kind, part.label] is part]
     if len(several) < 2:

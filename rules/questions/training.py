@@ -22,7 +22,7 @@ _Packed = tuple[list[tuple[list[float], list[float], float]], int, list[int], fl
 EPOCHS = 14
 RATE = 0.2
 DECAY = 1e-3
-SMALLEST = 0.08
+SMALLEST = 0.14
 """Weights below are left out of the file."""
 MIN_LINES = 2
 """A stem, pair or group of letters must stand in so many lines."""
