@@ -9,8 +9,8 @@ well, which is what keeps a large cluster small.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from copy import copy
 from datetime import UTC, datetime
+from operator import methodcaller
 from typing import Any, TypeVar
 
 from google.protobuf.message import DecodeError
@@ -20,10 +20,10 @@ from msgspec.structs import force_setattr
 from rules.facts import objects, trim
 from rules.facts.trim import Shelf
 from service.clusters.protobuf import kubernetes_pb2 as pb
+from service.clusters.protobuf import layout
 from service.clusters.wire import PageInvalid
 
 MAGIC = b"k8s\0"
-_LISTS: dict[str, Any] = {"NodeList": pb.NodeList, "PodList": pb.PodList}
 
 _TOKEN_MOUNT = b"\x10\x01\x1a\x2d/var/run/secrets/kubernetes.io/serviceaccount"
 _TOKEN_NAME = b"\x0a\x15kube-api-access-"
@@ -37,12 +37,19 @@ _UNREAD_LATER = (*_UNREAD_CONDITIONS, b"\x0a\x0cPodScheduled")
 """Conditions begin with their type. These need no decoding to be left out (see :func:`rules.facts.trim.keeps`)."""
 
 _TEMPLATES = 8_000
-"""Specs that are remembered at once, by 1 to 2 KB each."""
+"""Specs that are remembered at once, by 1 to 2 KB each; and as many of what metadata has in common."""
+
 _READY = b"\x0a\x05Ready\x12\x04True\x1a\x00\x22"
 _AS_EVER = frozenset({b"*\x00\x32\x00", b"*\x00\x32\x00\x38\x00"})
 """A condition that is true begins and ends like this: no probe, then its time, then neither reason nor message (nor,
 since Kubernetes 1.33, a generation)."""
 
+_Common = tuple[
+    datetime | None, dict[str, str] | None, dict[str, str] | None, list[objects.OwnerReference] | None, bool
+]
+"""Deletion, labels, annotations, owners, and whether one of these is the DaemonSet that controls it."""
+
+_copied = methodcaller("__copy__")
 Key = TypeVar("Key")
 Made = TypeVar("Made")
 
@@ -58,6 +65,22 @@ class _Remembered(dict[Key, Made]):
         if len(self) >= self._limit:
             self.clear()
         made = self[key] = self._make(key)
+        return made
+
+
+class _Times(dict[bytes, datetime | None]):
+    """Times by their bytes; most are those of one pod alone, so making one has to be quick."""
+
+    def __missing__(self, raw: bytes) -> datetime | None:
+        made: datetime | None
+        if len(self) >= 20_000:
+            self.clear()
+        if len(raw) == 8 and raw[0] == 0x08 and raw[5] < 128 <= min(raw[1:5]) and raw.endswith(b"\x10\x00"):
+            _, a, b, c, d, e, _, _ = raw  # a whole number of seconds in five bytes of seven bits
+            made = datetime.fromtimestamp(a + (b << 7) + (c << 14) + (d << 21) + (e << 28) - 0x10204080, UTC)
+        else:
+            made = _read_time(raw)
+        self[raw] = made
         return made
 
 
@@ -88,11 +111,13 @@ class ProtobufDecoder:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._text: _Remembered[str, str | None] = _Remembered(shelf.text)
-        self._time: _Remembered[bytes, datetime | None] = _Remembered(self._read_time, 5_000)
+        self._namespace: _Remembered[bytes, str | None] = _Remembered(lambda raw: self._text[raw.decode()])
+        self._time = _Times()
         self._entry: _Remembered[bytes, tuple[str, str]] = _Remembered(self._read_entry)
         self._texts: _Remembered[tuple[bytes, ...], dict[str, str] | None] = _Remembered(self._read_texts)
         self._amounts: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_amounts)
         self._owners: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_owners)
+        self._common: _Remembered[bytes, _Common | None] = _Remembered(self._read_common, _TEMPLATES)
         self._taint: _Remembered[bytes, objects.Taint] = _Remembered(self._read_taint)
         self._info: _Remembered[bytes, objects.NodeSystemInfo] = _Remembered(self._read_info)
         self._image: _Remembered[bytes, objects.ContainerImage] = _Remembered(self._read_image)
@@ -109,7 +134,8 @@ class ProtobufDecoder:
         )
         self._claims: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_claims)
         self._gates: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_gates)
-        self._state: _Remembered[bytes, objects.ContainerState | None] = _Remembered(self._read_state, 5_000)
+        self._state: _Remembered[bytes, objects.ContainerState | None] = _Remembered(self._read_state)
+        self._running: _Remembered[bytes, objects.ContainerStatus | None] = _Remembered(self._read_running)
 
     def page(self, kind: str, body: bytes) -> Decoded:
         """The list of ``kind`` (``Node``, ``Pod``) in ``body``.
@@ -119,21 +145,20 @@ class ProtobufDecoder:
         """
         if body[:4] != MAGIC:
             raise PageInvalid(f"expected protobuf, found {body[:16]!r}")
+        wanted = f"{kind}List"
+        body, begin, end = layout.unwrapped(body, wanted)
         try:
-            outer = pb.Unknown.FromString(memoryview(body)[4:])  # type: ignore[arg-type]
-        except DecodeError as error:
-            raise PageInvalid(f"expected runtime.Unknown after the first four bytes; {error}") from error
-        found, wanted = outer.typeMeta.kind, f"{kind}List"
-        if found != wanted:
-            said = pb.Status.FromString(outer.raw).message if found == "Status" else ""
-            raise PageInvalid(f"kind: expected {wanted}, found {found} {said}".rstrip())
-        if outer.contentEncoding:
-            raise PageInvalid(f"contentEncoding: expected none, found {outer.contentEncoding}")
-        try:
-            read = _LISTS[wanted].FromString(outer.raw)
+            if kind == "Node":
+                nodes = pb.NodeList.FromString(body[begin:end])
+                return Decoded(nodes.metadata, kind, nodes.items, self._node)
+            split = layout.items(body, begin, end)
+            if split is not None:
+                meta, places = split
+                return Decoded(pb.ListMeta.FromString(meta), kind, places, lambda place: self._pod(body, *place))
+            pods = pb.PodList.FromString(body[begin:end])
+            return Decoded(pods.metadata, kind, pods.items, lambda raw: self._pod(raw, 0, len(raw)))
         except DecodeError as error:
             raise PageInvalid(f"raw: expected a {wanted}; {error}") from error
-        return Decoded(read.metadata, kind, read.items, self._node if kind == "Node" else self._pod)
 
     def _node(self, node: Any) -> objects.Node:
         spec, status = node.spec, node.status
@@ -158,12 +183,61 @@ class ProtobufDecoder:
             else None,
         )
 
-    def _pod(self, pod: Any) -> objects.Pod:
-        metadata = self._metadata(pod.metadata)
+    def _pod(self, body: bytes, begin: int, end: int) -> objects.Pod:
+        parts = layout.pod(body, begin, end)
+        if parts is not None:
+            meta, meta_end, spec, spec_end, status = parts
+            metadata, daemon = self._pod_metadata(body, meta, meta_end)
+            return objects.Pod(
+                metadata,
+                self._spec_of(body[spec:spec_end], metadata, daemon=daemon),
+                self._status(body, status, end),
+            )
+        pod = pb.Pod.FromString(body[begin:end])
+        metadata, daemon = self._pod_metadata(pod.metadata, 0, len(pod.metadata))
         return objects.Pod(
             metadata,
-            self._spec_of(pod.spec, metadata) if pod.HasField("spec") else None,
-            self._status(pod.status) if pod.HasField("status") else None,
+            self._spec_of(pod.spec, metadata, daemon=daemon) if pod.HasField("spec") else None,
+            self._status(pod.status, 0, len(pod.status)) if pod.HasField("status") else None,
+        )
+
+    def _pod_metadata(self, body: bytes, begin: int, end: int) -> tuple[objects.ObjectMeta, bool]:
+        """Metadata, and whether a DaemonSet owns it: what is the pod's own read by its place, what pods of a template
+        have in common looked up by its bytes."""
+        head = layout.metadata_head(body, begin, end)
+        if head is not None:
+            name, space, uid, version, created, common_begin, common_end = head
+            common = self._common[body[common_begin:common_end]]
+            if common is not None:
+                deleted, labels, annotations, owners, daemon = common
+                return objects.ObjectMeta(
+                    name.decode(),
+                    self._namespace[space],
+                    uid.decode(),
+                    version.decode(),
+                    None,
+                    self._time[created],
+                    deleted,
+                    labels,
+                    annotations,
+                    owners,
+                ), daemon
+        read = self._metadata(pb.ObjectMeta.FromString(body[begin:end]))
+        return read, _daemon(read.ownerReferences or ())
+
+    def _read_common(self, raw: bytes) -> _Common | None:
+        """What follows :data:`_HEAD`; None when it cannot be read without what was before and after it."""
+        try:
+            meta = pb.ObjectMeta.FromString(raw)
+        except DecodeError:
+            return None
+        owners = self._owners[tuple(meta.ownerReferences)]
+        return (
+            self._time[meta.deletionTimestamp],
+            self._texts[tuple(meta.labels)],
+            self._texts[tuple(meta.annotations)],
+            owners,
+            bool(owners) and _daemon(owners),
         )
 
     def _metadata(self, meta: Any) -> objects.ObjectMeta:
@@ -180,7 +254,7 @@ class ProtobufDecoder:
             self._owners[tuple(meta.ownerReferences)],
         )
 
-    def _spec_of(self, raw: bytes, metadata: objects.ObjectMeta) -> objects.PodSpec:
+    def _spec_of(self, raw: bytes, metadata: objects.ObjectMeta, *, daemon: bool) -> objects.PodSpec:
         """The spec, looked up by its bytes without what pods of one template differ in: the node, the pin of a daemon
         to it, and the name of the token's volume."""
         name: str = pb.PodPlace.FromString(raw).nodeName
@@ -189,7 +263,6 @@ class ProtobufDecoder:
         if at < 0:
             return self._spec(pb.PodSpec.FromString(raw), metadata)
         common = raw[:at] + raw[at + len(written) :]
-        daemon = trim.daemon_node(metadata, name) is not None
         if daemon:
             common = common.replace(self._pin_field[name], b"", 1)
         token = common.find(_TOKEN_NAME)
@@ -204,9 +277,9 @@ class ProtobufDecoder:
                     self._specs.clear()
                 self._specs[key] = spec
             return spec
-        spec = copy(spec)
-        force_setattr(spec, "nodeName", self._text[name])
-        return spec
+        placed: objects.PodSpec = _copied(spec)
+        force_setattr(placed, "nodeName", self._text[name])
+        return placed
 
     def _spec(self, spec: Any, metadata: objects.ObjectMeta) -> objects.PodSpec:
         node = self._text[spec.nodeName]
@@ -239,26 +312,58 @@ class ProtobufDecoder:
             return self._affinity[raw]
         return self._read_affinity(raw, pinned) if raw != _pin(pinned) else None
 
-    def _status(self, status: Any) -> objects.PodStatus:
-        phase = self._text[status.phase]
-        conditions = [
-            self._read_condition(raw)
-            for raw in status.conditions
-            if not raw.startswith(_UNREAD_CONDITIONS if phase == "Pending" else _UNREAD_LATER)
-        ]
+    def _status(self, body: bytes, begin: int, end: int) -> objects.PodStatus:
+        running = layout.running(body, begin, end)
+        if running is None:
+            return self._any_status(pb.PodStatus.FromString(body[begin:end]))
+        ready, started, containers = running
+        return objects.PodStatus(
+            "Running",
+            None,
+            None,
+            self._time[started],
+            None,
+            [objects.Condition("Ready", "True", None, None, self._time[ready])],
+            [self._container_status(raw) for raw in containers] or None,
+        )
+
+    def _any_status(self, status: Any) -> objects.PodStatus:
+        text = self._text
+        phase = text[status.phase]
+        unread = _UNREAD_CONDITIONS if phase == "Pending" else _UNREAD_LATER
+        conditions = [self._read_condition(raw) for raw in status.conditions if not raw.startswith(unread)]
         return objects.PodStatus(
             phase,
-            self._text[status.reason],
-            self._text[status.message],
+            text[status.reason],
+            text[status.message],
             self._time[status.startTime],
-            self._text[status.nominatedNodeName],
+            text[status.nominatedNodeName],
             [item for item in conditions if trim.keeps(item, phase)] or None,
-            [self._container_status(item) for item in status.containerStatuses] or None,
-            [self._container_status(item) for item in status.initContainerStatuses] or None,
+            [self._container_status(raw) for raw in status.containerStatuses] or None,
+            [self._container_status(raw) for raw in status.initContainerStatuses] or None,
             [self._read_claim_status(raw) for raw in status.resourceClaimStatuses] or None,
         )
 
-    def _container_status(self, item: Any) -> objects.ContainerStatus:
+    def _container_status(self, raw: bytes) -> objects.ContainerStatus:
+        """Looked up by its bytes without what is its own, if it runs and never ended before."""
+        split = layout.running_container(raw)
+        known = None if split is None else self._running[split[0]]
+        if split is None or known is None:
+            return self._read_container_status(pb.ContainerStatus.FromString(raw))
+        status: objects.ContainerStatus = _copied(known)
+        since = objects.ContainerStateRunning(self._time[split[1]])
+        force_setattr(status, "state", objects.ContainerState(None, since))
+        return status
+
+    def _read_running(self, raw: bytes) -> objects.ContainerStatus | None:
+        """A container's status without state and ID; None when it still has one of them, or is no message."""
+        try:
+            item = pb.ContainerStatus.FromString(raw)
+        except DecodeError:
+            return None
+        return None if item.HasField("state") or item.HasField("containerID") else self._read_container_status(item)
+
+    def _read_container_status(self, item: Any) -> objects.ContainerStatus:
         ready, restarts = item.ready, item.restartCount
         return objects.ContainerStatus(
             self._text[item.name] or "",
@@ -271,16 +376,9 @@ class ProtobufDecoder:
             self._state[item.lastState],
         )
 
-    def _read_time(self, raw: bytes) -> datetime | None:
-        if not raw:
-            return None
-        time = pb.Time.FromString(raw)
-        moment = datetime.fromtimestamp(time.seconds, UTC)
-        return moment.replace(microsecond=time.nanos // 1000) if time.nanos else moment
-
     def _read_entry(self, raw: bytes) -> tuple[str, str]:
         entry = pb.TextEntry.FromString(raw)
-        return self._text[entry.key] or "", self._text[entry.value] or ""
+        return self._text[entry.key] or "", entry.value
 
     def _read_texts(self, raws: tuple[bytes, ...]) -> dict[str, str] | None:
         return dict(map(self._entry.__getitem__, raws)) or None
@@ -292,15 +390,15 @@ class ProtobufDecoder:
     def _read_owners(self, raws: tuple[bytes, ...]) -> list[objects.OwnerReference] | None:
         owners = [
             objects.OwnerReference(
-                each.apiVersion,
-                each.kind,
+                self._text[each.apiVersion] or "",
+                self._text[each.kind] or "",
                 each.name,
                 each.uid,
                 each.controller if each.HasField("controller") else None,
             )
             for each in map(pb.OwnerReference.FromString, raws)
         ]
-        return self._shelf.share("owners", owners) if owners else None
+        return owners or None
 
     def _read_taint(self, raw: bytes) -> objects.Taint:
         taint = pb.Taint.FromString(raw)
@@ -431,6 +529,18 @@ class ProtobufDecoder:
             else None,
         )
         return trim.tidy_state(read, self._shelf)
+
+
+def _daemon(owners: Iterable[objects.OwnerReference]) -> bool:
+    return any(owner.controller and owner.kind == "DaemonSet" for owner in owners)
+
+
+def _read_time(raw: bytes) -> datetime | None:
+    if not raw:
+        return None
+    time = pb.Time.FromString(raw)
+    moment = datetime.fromtimestamp(time.seconds, UTC)
+    return moment.replace(microsecond=time.nanos // 1000) if time.nanos else moment
 
 
 def _neutral(raw: bytes) -> bytes:

@@ -212,18 +212,18 @@ class PodList(_message.Message):
     METADATA_FIELD_NUMBER: _ClassVar[int]
     ITEMS_FIELD_NUMBER: _ClassVar[int]
     metadata: ListMeta
-    items: _containers.RepeatedCompositeFieldContainer[Pod]
-    def __init__(self, metadata: _Optional[_Union[ListMeta, _Mapping]] = ..., items: _Optional[_Iterable[_Union[Pod, _Mapping]]] = ...) -> None: ...
+    items: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, metadata: _Optional[_Union[ListMeta, _Mapping]] = ..., items: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Pod(_message.Message):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
-    metadata: ObjectMeta
+    metadata: bytes
     spec: bytes
-    status: PodStatus
-    def __init__(self, metadata: _Optional[_Union[ObjectMeta, _Mapping]] = ..., spec: _Optional[bytes] = ..., status: _Optional[_Union[PodStatus, _Mapping]] = ...) -> None: ...
+    status: bytes
+    def __init__(self, metadata: _Optional[bytes] = ..., spec: _Optional[bytes] = ..., status: _Optional[bytes] = ...) -> None: ...
 
 class PodPlace(_message.Message):
     __slots__ = ("nodeName",)
@@ -479,14 +479,14 @@ class PodStatus(_message.Message):
     message: str
     reason: str
     startTime: bytes
-    containerStatuses: _containers.RepeatedCompositeFieldContainer[ContainerStatus]
-    initContainerStatuses: _containers.RepeatedCompositeFieldContainer[ContainerStatus]
+    containerStatuses: _containers.RepeatedScalarFieldContainer[bytes]
+    initContainerStatuses: _containers.RepeatedScalarFieldContainer[bytes]
     nominatedNodeName: str
     resourceClaimStatuses: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, phase: _Optional[str] = ..., conditions: _Optional[_Iterable[bytes]] = ..., message: _Optional[str] = ..., reason: _Optional[str] = ..., startTime: _Optional[bytes] = ..., containerStatuses: _Optional[_Iterable[_Union[ContainerStatus, _Mapping]]] = ..., initContainerStatuses: _Optional[_Iterable[_Union[ContainerStatus, _Mapping]]] = ..., nominatedNodeName: _Optional[str] = ..., resourceClaimStatuses: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    def __init__(self, phase: _Optional[str] = ..., conditions: _Optional[_Iterable[bytes]] = ..., message: _Optional[str] = ..., reason: _Optional[str] = ..., startTime: _Optional[bytes] = ..., containerStatuses: _Optional[_Iterable[bytes]] = ..., initContainerStatuses: _Optional[_Iterable[bytes]] = ..., nominatedNodeName: _Optional[str] = ..., resourceClaimStatuses: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class ContainerStatus(_message.Message):
-    __slots__ = ("name", "state", "lastState", "ready", "restartCount", "image", "imageID")
+    __slots__ = ("name", "state", "lastState", "ready", "restartCount", "image", "imageID", "containerID")
     NAME_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     LASTSTATE_FIELD_NUMBER: _ClassVar[int]
@@ -494,6 +494,7 @@ class ContainerStatus(_message.Message):
     RESTARTCOUNT_FIELD_NUMBER: _ClassVar[int]
     IMAGE_FIELD_NUMBER: _ClassVar[int]
     IMAGEID_FIELD_NUMBER: _ClassVar[int]
+    CONTAINERID_FIELD_NUMBER: _ClassVar[int]
     name: str
     state: bytes
     lastState: bytes
@@ -501,7 +502,8 @@ class ContainerStatus(_message.Message):
     restartCount: int
     image: str
     imageID: str
-    def __init__(self, name: _Optional[str] = ..., state: _Optional[bytes] = ..., lastState: _Optional[bytes] = ..., ready: _Optional[bool] = ..., restartCount: _Optional[int] = ..., image: _Optional[str] = ..., imageID: _Optional[str] = ...) -> None: ...
+    containerID: str
+    def __init__(self, name: _Optional[str] = ..., state: _Optional[bytes] = ..., lastState: _Optional[bytes] = ..., ready: _Optional[bool] = ..., restartCount: _Optional[int] = ..., image: _Optional[str] = ..., imageID: _Optional[str] = ..., containerID: _Optional[str] = ...) -> None: ...
 
 class ContainerState(_message.Message):
     __slots__ = ("waiting", "running", "terminated")
