@@ -84,7 +84,7 @@ class _Collection:
                 raise ClusterTimeout(
                     self._transport.cluster,
                     f"the API server at {self._transport.server} did not send all {spec.plural} within {seconds}",
-                    "It may be overloaded or far away; raise timeout_seconds, or set gzip for a slow line.",
+                    "It may be overloaded or far away; raise timeout_seconds, or set gzip: true for a slow line.",
                 )
             self._note(spec, "error", f"no complete answer within {seconds}")
 
@@ -140,7 +140,7 @@ class _Collection:
                 trouble: ClusterTrouble = ClusterUnavailable(
                     self._transport.cluster,
                     f"the list of {spec.resource} expired twice while it was read",
-                    "Raise page_size, or set gzip for a slow line.",
+                    "Raise page_size, or set gzip: true for a slow line.",
                     refused.status,
                 )
                 self._failed(spec, trouble)

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from service.clusters.distance import Gzip
+
 Source = Literal["kubeconfig", "in-cluster", "snapshot"]
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$")]
@@ -36,7 +38,9 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         page_size: objects per list request. 500 is what kubectl and the controllers use.
         timeout_seconds: for the whole collection, waiting and retrying included.
         max_parallel: kinds read at the same time; the API server counts each as one seat of its flow control.
-        gzip: accept compressed answers. Worth it far away (a tenth of the bytes), costs time nearby.
+        gzip: whether large answers come compressed: ``true``, ``false``, or ``auto``: from API servers whose round
+            trips take 5 ms or more (why, see :mod:`service.clusters.distance`). A tenth of the bytes, but time of both
+            ends; say ``true`` for a narrow line, or where what leaves a data centre is paid for.
         watch: follow the cluster while the service runs, so that an audit costs no request and sees a change within
             seconds. Without it every audit lists everything.
         max_watches: watches at the same time, each of which keeps a connection; further kinds are listed now and then.
@@ -55,7 +59,7 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     page_size: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 500
     timeout_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 120.0
     max_parallel: Annotated[int, msgspec.Meta(ge=1, le=32)] = 4
-    gzip: bool = False
+    gzip: Gzip = "auto"
     watch: bool = True
     max_watches: Annotated[int, msgspec.Meta(ge=2, le=100)] = 12
     namespaces: list[Namespace] = []

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,6 +41,7 @@ class LiveConnector:
         service_account: directory where the pod's service account is mounted.
         decode: wire format.
         pace: how often a followed cluster is asked.
+        clock: times the answers of the server, for ``gzip: auto``.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class LiveConnector:
         service_account: Path | None = None,
         decode: Decode = decode,
         pace: Pace | None = None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._settings = settings
         self._env = os.environ if env is None else env
@@ -57,6 +60,7 @@ class LiveConnector:
         self._decode = decode
         self._login: Login | None = None
         self._pace = pace
+        self._clock = clock
         self._mirror: ClusterMirror | None = None
 
     @property
@@ -81,7 +85,7 @@ class LiveConnector:
         if self._login is None:
             # The official client takes about a second to import; the event loop goes on meanwhile.
             self._login = await asyncio.to_thread(self._open_login, self._settings)
-        transport = Transport(self.name, self._login.client, gzip=self._settings.gzip)
+        transport = self._transport(self._login)
         try:
             return await collect(transport, self._settings, self._decode)
         finally:
@@ -107,7 +111,10 @@ class LiveConnector:
     async def _open_transport(self) -> Transport:
         seats = self._settings.max_watches + self._settings.max_parallel
         login = await asyncio.to_thread(self._open_login, msgspec.structs.replace(self._settings, max_parallel=seats))
-        return Transport(self.name, login.client, gzip=self._settings.gzip)
+        return self._transport(login)
+
+    def _transport(self, login: Login) -> Transport:
+        return Transport(self.name, login.client, gzip=self._settings.gzip, clock=self._clock)
 
     def _open_login(self, settings: ClusterSettings) -> Login:
         if settings.in_cluster:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import aiohttp
 import stamina
 
+from service.clusters.distance import Distance, Gzip
 from service.clusters.refusals import Refused
 from service.clusters.trouble import connection_trouble
 from service.errors import ClusterAnswerInvalid, ClusterUnauthorized, ClusterUnavailable
@@ -57,13 +58,21 @@ class Transport:
         cluster: its configured name, for errors.
         authenticate: called before the first request, and once more after a 401: tokens and certificates rotate, so a
             refusal may only mean that ours are old.
-        gzip: accept compressed answers.
+        gzip: accept compressed answers; ``auto`` for those of a server that is far away.
+        clock: times the answers; see :class:`~service.clusters.distance.Distance`.
     """
 
-    def __init__(self, cluster: str, authenticate: Authenticate, *, gzip: bool) -> None:
+    def __init__(
+        self,
+        cluster: str,
+        authenticate: Authenticate,
+        *,
+        gzip: Gzip,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self.cluster = cluster
         self._authenticate = authenticate
-        self._headers = {"Accept": JSON, "Accept-Encoding": "gzip" if gzip else "identity"}
+        self._distance = Distance(gzip, clock)
         self._client: ApiClient | None = None
         self._retired: list[ApiClient] = []
         self._renewed_at = -RENEW_SECONDS
@@ -183,11 +192,15 @@ class Transport:
             "GET",
             path,
             query_params=list(query),
-            header_params=self._headers | {"Accept": accept},
+            header_params={
+                "Accept": accept,
+                "Accept-Encoding": "gzip" if self._distance.compressed else "identity",
+            },
             auth_settings=["BearerToken"],
         )
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
-        answer = await client.call_api(method, url, header_params=headers, _request_timeout=timeout)
+        with self._distance.timed():
+            answer = await client.call_api(method, url, header_params=headers, _request_timeout=timeout)
         if answer.status != 200:
             raise Refused(answer.status, await answer.read(), answer.headers, datetime.now(UTC))
         return answer

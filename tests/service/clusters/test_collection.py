@@ -1,13 +1,18 @@
 """How a live cluster is asked: pages, consistency, kindness, and what a refusal means."""
 
 import asyncio
+from itertools import count
 from pathlib import Path
 
+import msgspec
 import pytest
 import stamina
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
+from service.clusters.config import ClusterSettings
+from service.clusters.distance import Distance
 from service.clusters.kinds import BY_KIND, KINDS
+from service.clusters.live import LiveConnector
 from service.clusters.refusals import Refused
 from service.errors import ClusterForbidden, ClusterTimeout, ClusterUnavailable
 from tests.fakes.kubernetes import FakeKubernetes
@@ -84,6 +89,40 @@ async def test_accepts_compressed_answers_only_when_told_to(server: FakeKubernet
     collected = await live(gzip=gzip).collect()
     assert len(collected.pods) == 403
     assert server.asked("pods")[0].headers["accept-encoding"] == ("gzip" if gzip else "identity")
+
+
+@pytest.mark.parametrize(("milliseconds", "encoding"), [(1, "identity"), (4, "identity"), (6, "gzip"), (80, "gzip")])
+async def test_by_default_answers_are_compressed_where_the_server_is_far_away(
+    server: FakeKubernetes, tmp_path: Path, milliseconds: int, encoding: str
+) -> None:
+    """The clock goes on whenever it is looked at, so that an answer takes no less than that."""
+    for index in range(400):
+        server.state.put(pod(f"pod-{index:03}"))
+    settings = ClusterSettings(name="lab", kubeconfig=str(server.kubeconfig(tmp_path)), context="fake")
+    looked = count()
+    collected = await LiveConnector(settings, clock=lambda: next(looked) * milliseconds / 1000).collect()
+    assert len(collected.pods) == 403
+    assert server.asked("pods")[0].headers["accept-encoding"] == encoding
+
+
+def test_the_first_answer_says_nothing_of_the_distance() -> None:
+    """A connection is made for it, which takes several round trips."""
+    now = [0.0]
+    distance = Distance("auto", lambda: now[0])
+    assert not distance.compressed
+    for seconds, round_trip in ((0.2, None), (0.03, 0.03), (0.002, 0.002), (0.5, 0.002)):
+        with distance.timed():
+            now[0] += seconds
+        assert distance.round_trip == (None if round_trip is None else pytest.approx(round_trip))
+    assert not distance.compressed
+
+
+def test_gzip_is_auto_true_or_false() -> None:
+    assert ClusterSettings(name="lab").gzip == "auto"
+    for text, gzip in ((b'"auto"', "auto"), (b"true", True), (b"false", False)):
+        assert msgspec.json.decode(b'{"name":"lab","gzip":%b}' % text, type=ClusterSettings).gzip == gzip
+    with pytest.raises(msgspec.ValidationError, match="gzip"):
+        msgspec.json.decode(b'{"name":"lab","gzip":"far"}', type=ClusterSettings)
 
 
 async def test_does_not_ask_for_an_api_that_discovery_does_not_name(server: FakeKubernetes, live: Connect) -> None:
