@@ -152,6 +152,8 @@ NARROWED = frozenset(
 """Filters that only a search for a place to rent has."""
 NARROWED_BONUS = 0.7
 """Log-odds that each of them adds to a search, where a card is named as well; two at most count."""
+OTHER_SUBJECT_BONUS = 1.0
+"""Log-odds of being outside, for a text that names other things and nothing of the field."""
 EXACT_BONUS = 1.6
 FIRST_EXACT_BONUS = 0.5
 """Log-odds that an error message gives its cause, and the one that stands first beside others."""
@@ -180,6 +182,8 @@ def _insist(scores: dict[str, float], found: Features) -> dict[str, float]:
     fails = exact or "g:q_error_word" in found.values or "l:error_symptom" in found.values
     if len(versions) > 1 and not fails and "compat:check" in corrected:
         corrected["compat:check"] += VERSIONS_BONUS
+    if "e:other_subject" in found.values:
+        corrected["out_of_scope:abstain"] += OTHER_SUBJECT_BONUS
     if "g:x_inject" in found.values:
         corrected["out_of_scope:abstain"] += 3.0
     if not versions and "compat:check" in corrected:
