@@ -237,6 +237,9 @@ def _offer(offer: PricedOffer | None, language: Language) -> str:
         parts.append(say("provider.spot", language))
     if offer.offer.as_of:
         parts.append(words.format_value(offer.offer.as_of, "date", language))
+    elif offer.offer.read:
+        read = words.format_value(offer.offer.read, "date", language)
+        parts.append(say("provider.read", language, date=read))
     return ", ".join(filter(None, parts))
 
 

@@ -112,9 +112,14 @@ def subject(kind: Kind, label: str, language: Language) -> str:
     return say("subject.elsewhere", language)
 
 
+_TOPICS_SHOWN = ("drivers_preinstalled", "multiple_workloads_per_gpu")
+_KINDS_SHOWN: tuple[Kind, ...] = ("provider", "compat", "sizing", "cluster", "error")
+
+
 def _abilities(language: Language, first: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
-    names = list(dict.fromkeys([*first, *knowledge.topics()]))
-    questions = tuple(say(f"question.{name}", language) for name in names)
+    names = list(dict.fromkeys([*first, *_TOPICS_SHOWN]))
+    examples = [f"question.{name}" for name in names] + [f"example.{kind}" for kind in _KINDS_SHOWN]
+    questions = tuple(say(key, language) for key in examples)
     listed = "\n".join(f"- {question}" for question in questions)
     return f"{say('can', language)}\n{listed}\n\n{say('can.clusters', language)}", questions
 

@@ -25,8 +25,9 @@ def answer_lines(answer: dict[str, Any], columns: int) -> Iterator[str]:
         for source in answer["sources"]:
             parts = (source["label"], source["url"], source["as_of"] and f"({source['as_of']})")
             yield "- " + " ".join(filter(None, parts))
-    if answer["follow_ups"]:
+    further = [question for question in answer["follow_ups"] if question not in answer["text"]]
+    if further:
         yield ""
         yield f"{FOLLOW_UPS.in_(language)}:"
-        for question in answer["follow_ups"]:
+        for question in further:
             yield f"- {question}"

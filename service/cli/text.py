@@ -9,6 +9,10 @@ _TIED = "\x00"
 """Stands for a space at which a line must not be broken."""
 
 
+NARROWEST = 12
+"""Characters that a column of a table keeps at least."""
+
+
 def width() -> int:
     """Columns to fill: those of the terminal, between 60 and 110; 100 in pipes."""
     return max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
@@ -26,7 +30,16 @@ def wrapped(markdown: str, columns: int, indent: str = "") -> Iterator[str]:
     stay as they are.
     """
     fenced = False
-    for line in markdown.splitlines():
+    table: list[str] = []
+    for at, line in enumerate([*markdown.splitlines(), ""]):
+        if line.startswith("|") and not fenced:
+            table.append(line)
+            continue
+        if table:
+            yield from _aligned(table, columns, indent)
+            table = []
+        if at == len(markdown.splitlines()):
+            return
         if line.lstrip().startswith("```"):
             fenced = not fenced
             continue
@@ -44,3 +57,25 @@ def wrapped(markdown: str, columns: int, indent: str = "") -> Iterator[str]:
             break_on_hyphens=False,
         )
         yield from (wrapped_line.replace(_TIED, " ") for wrapped_line in lines)
+
+
+def _aligned(table: list[str], columns: int, indent: str) -> Iterator[str]:
+    """A Markdown table in columns; the widest one is narrowed until the table fits, its cells over several lines."""
+    rows = [[plain(cell.strip()) for cell in line.strip().strip("|").split("|")] for line in table]
+    rows = [row for row in rows if not all(re.fullmatch(r":?-+:?", cell) for cell in row)]
+    number = max(len(row) for row in rows)
+    rows = [row + [""] * (number - len(row)) for row in rows]
+    widths = [max(len(row[at]) for row in rows) for at in range(number)]
+    room = columns - len(indent) - 2 * (number - 1)
+    while sum(widths) > room and max(widths) > NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    for row in rows:
+        cells = [
+            textwrap.wrap(cell, width, break_on_hyphens=False) or [""] for cell, width in zip(row, widths, strict=True)
+        ]
+        for at in range(max(map(len, cells))):
+            parts = [cell[at] if at < len(cell) else "" for cell in cells]
+            line = "  ".join(part.ljust(width) for part, width in zip(parts, widths, strict=True))
+            yield f"{indent}{line}".rstrip()
+        if row is rows[0]:
+            yield indent + "  ".join("-" * width for width in widths)

@@ -98,3 +98,18 @@ def test_a_fault_of_ours_is_no_finding_and_no_bad_input(
     monkeypatch.setattr(command, "run", broken)
     assert main(["version"]) == 4
     assert "a bug" in capsys.readouterr().err
+
+
+def test_a_table_is_shown_in_columns_that_fit() -> None:
+    from service.cli.text import wrapped
+
+    table = "Before\n\n| provider | offer |\n| --- | --- |\n| **Nebius** | " + "word " * 30 + "|\n| OVH | x |\n\nAfter"
+    lines = list(wrapped(table, 60))
+    assert lines[:2] == ["Before", ""]
+    assert lines[2].split() == ["provider", "offer"]
+    assert set(lines[3]) == {"-", " "}
+    assert lines[4].startswith("Nebius    word")
+    assert lines[-3].startswith("OVH       x")
+    assert lines[-2:] == ["", "After"]
+    assert max(map(len, lines)) <= 60
+    assert not any("|" in line for line in lines)
