@@ -21,7 +21,7 @@ from rules.facts.pause import collector_paused
 from service.clusters.kinds import KindSpec
 from service.clusters.refusals import Refused
 from service.clusters.transport import Transport
-from service.clusters.wire import JSON, Decode, PageInvalid, accept, forget
+from service.clusters.wire import JSON, Decode, PageInvalid, accept, remembering
 
 AT_ONCE = 100
 """Objects that are decoded before the event loop may read again: about as many milliseconds as it takes for a
@@ -55,7 +55,7 @@ async def list_all(transport: Transport, decode: Decode, spec: KindSpec, path: s
         PageInvalid: the body is not such a list.
         ClusterTrouble: see :meth:`~service.clusters.transport.Transport.get`.
     """
-    with collector_paused():
+    with collector_paused(), remembering():
         try:
             return await _pages(transport, decode, spec, path, page_size)
         except Refused as refused:
@@ -87,7 +87,6 @@ async def _pages(transport: Transport, decode: Decode, spec: KindSpec, path: str
                 await coming.ask([("limit", str(page_size)), *selected, ("continue", token)])
     finally:
         coming.forget()
-        forget()
 
 
 async def _take(source: Iterable[Any], items: list[Any]) -> None:

@@ -5,7 +5,8 @@ other kinds, and whatever the server does not give as protobuf, come as JSON; cu
 body of protobuf begins with four bytes that no JSON begins with, so it says itself what it is.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
@@ -101,12 +102,25 @@ class _Shared:
     """What objects of all clusters have in common, so that they hold it once."""
 
     shelf = Shelf()
+    lists = 0
     protobuf: "ProtobufDecoder | None" = None
 
 
 def forget() -> None:
     """Let go of what was remembered to be shared; the objects that share it go on sharing it."""
     _Shared.shelf, _Shared.protobuf = Shelf(), None
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """While lists are read: what their objects share is forgotten when the last of the lists is complete."""
+    _Shared.lists += 1
+    try:
+        yield
+    finally:
+        _Shared.lists -= 1
+        if not _Shared.lists:
+            forget()
 
 
 def accept(spec: KindSpec) -> str:

@@ -68,15 +68,19 @@ class _Remembered(dict[Key, Made]):
         return made
 
 
+_NO_TIME = bytes(8)
+
+
 class _Times(dict[bytes, datetime | None]):
     """Times by their bytes; most are those of one pod alone, so making one has to be quick."""
 
     def __missing__(self, raw: bytes) -> datetime | None:
         made: datetime | None
-        if len(self) >= 20_000:
+        if len(self) >= 1_000:
             self.clear()
-        if len(raw) == 8 and raw[0] == 0x08 and raw[5] < 128 <= min(raw[1:5]) and raw.endswith(b"\x10\x00"):
-            _, a, b, c, d, e, _, _ = raw  # a whole number of seconds in five bytes of seven bits
+        tag, a, b, c, d, e, nanos, none = raw if len(raw) == 8 else _NO_TIME
+        if tag == 0x08 and a > 127 and b > 127 and c > 127 and d > 127 and e < 128 and nanos == 0x10 and not none:
+            # A whole number of seconds, in five bytes of seven bits each.
             made = datetime.fromtimestamp(a + (b << 7) + (c << 14) + (d << 21) + (e << 28) - 0x10204080, UTC)
         else:
             made = _read_time(raw)

@@ -9,7 +9,7 @@ import pytest
 
 from service.clusters.kinds import BY_KIND
 from service.clusters.protobuf import layout
-from service.clusters.wire import PageInvalid, decode, decode_json
+from service.clusters.wire import PageInvalid, decode, decode_json, remembering
 from tests.benchmarks import big_cluster
 from tests.fakes.kubernetes_protobuf import encode_list, encode_object, wrap
 from tests.service.clusters.test_protobuf import recorded
@@ -128,3 +128,16 @@ def test_a_list_that_is_cut_says_so(pods: list[dict[str, Any]]) -> None:
     body = wrap("Pod", META, [raw, raw[:-40]])
     with pytest.raises(PageInvalid, match=r"items\[1\]: expected a Pod"):
         list(decode(PODS, body).items)
+
+
+def test_what_pods_share_is_kept_until_the_last_list_is_read(pods: list[dict[str, Any]]) -> None:
+    body = encode_list("Pod", META, [pods[0]])
+    with remembering():
+        [first] = decode(PODS, body).items
+        with remembering():
+            pass  # another list ends meanwhile
+        [second] = decode(PODS, body).items
+    [later] = decode(PODS, body).items
+    assert first.metadata.labels is second.metadata.labels
+    assert first.metadata.labels == later.metadata.labels
+    assert first.metadata.labels is not later.metadata.labels
