@@ -12,6 +12,7 @@ from rules.findings import Report
 from rules.language import Language
 from rules.questions.compose import compose
 from rules.questions.composers import Known
+from rules.questions.follow_up import follow
 from rules.questions.reading import Part, Reading, read
 
 __all__ = ["Known", "Part", "Reading", "answer", "read"]
@@ -42,6 +43,6 @@ def answer(
         what it cannot answer, and asks back where it is not sure; it never guesses.
     """
     return compose(
-        read(text, language),
+        follow(read(text, language), previous),
         Known(clusters=clusters, previous=previous, reports=reports or {}, catalog=catalog, rate=rate),
     )

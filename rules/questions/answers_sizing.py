@@ -30,6 +30,7 @@ _SHARING: tuple[tuple[re.Pattern[str], tuple[Mode, ...]], ...] = (
     (re.compile(r"time[ -]?slic\w*|timeslic\w*|tiempo compartido|a turn[io]"), ("time-slicing",)),
     (re.compile(r"\b(?:whole|entire|dedicated|enteras?|dedicadas?|inter[ae]|dedicat[ae])\b"), ("whole",)),
 )
+_MODES: dict[str, tuple[Mode, ...]] = {"mig": ("mig",), "mps": ("mps",), "time_slicing": ("time-slicing",)}
 _TASKS: tuple[tuple[re.Pattern[str], Task], ...] = (
     (re.compile(r"\bq?lora\b|\bpeft\b|\badapters?\b|\badattator\w+|\badaptador\w*"), "lora"),
     (re.compile(r"\b(?:pre-?train\w*|full fine-?tun\w*|train(?:ing)?\b|entren\w+|addestr\w+|adam\w?\b)"), "training"),
@@ -55,7 +56,8 @@ def compose(asked: Asked) -> Piece | None:
     ]
     if workload is None:
         return _ask(lacking, ["memory_gib"], language)
-    modes = next((modes for pattern, modes in _SHARING if pattern.search(text)), None)
+    said = _MODES.get(str(named.get("sharing")))
+    modes = said or next((modes for pattern, modes in _SHARING if pattern.search(text)), None)
     capacity = "count" not in named and modes not in (None, ("whole",))
     if capacity:
         workload = msgspec.structs.replace(workload, replicas=ENOUGH)
