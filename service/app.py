@@ -10,6 +10,7 @@ from litestar.di import Provide
 from litestar.plugins.prometheus import PrometheusConfig, PrometheusController
 from litestar.types import ControllerRouterHandler
 
+from service.api.advice import AdviceController
 from service.api.ask import AskController
 from service.api.audits import AuditController
 from service.api.clusters import ClusterController
@@ -73,6 +74,7 @@ def build(settings: Settings, *, advisor: UseCases | None = None) -> Litestar:
         ProviderController,
         OfferController,
         SharingController,
+        AdviceController,
         HealthController,
         Metrics,
     ]

@@ -8,6 +8,7 @@ from typing import Any
 
 from rules.errors import AdvisorError
 from service.cli import (
+    advise,
     ask,
     audit,
     catalog,
@@ -27,7 +28,7 @@ from service.cli.exits import EXIT_CODES, Exit, exit_of
 from service.cli.output import make_safe
 
 _COMMANDS = (
-    *(serve, demo, ask, audit, readiness, compat, plan, providers, compare, offers, catalog),
+    *(serve, demo, ask, audit, readiness, compat, plan, advise, providers, compare, offers, catalog),
     *(rules, rbac, version),
 )
 

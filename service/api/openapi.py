@@ -27,7 +27,7 @@ _TAGS = [
     Tag("rules", "What is checked, and why."),
     Tag("providers", "Who rents GPUs, on what terms, at what price."),
     Tag("compatibility", "CUDA and ROCm against drivers and GPUs."),
-    Tag("planning", "How models share GPUs, and how many that takes."),
+    Tag("planning", "How models share GPUs, and where and at what price a workload runs best."),
     Tag("health", "For probes; no token needed."),
 ]
 

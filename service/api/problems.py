@@ -9,6 +9,7 @@ from litestar import Request, Response
 from litestar.exceptions import ClientException, HTTPException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
 
+from rules.advice.request import AdviceInvalid
 from rules.errors import AdvisorError, InputInvalid, PermissionMissing, RemoteTrouble
 from rules.sharing.errors import PlanInvalid
 from service.errors import AnswerUnknown, AuditUnknown, ClusterUnknown, ProviderUnknown, RuleUnknown, StoreUnavailable
@@ -96,7 +97,9 @@ def from_advisor_error(request: Request[Any, Any, Any], error: AdvisorError) -> 
         case _:
             return from_fault(request, error)
     known = list(error.known) if isinstance(error, ClusterUnknown | ProviderUnknown | RuleUnknown) else None
-    errors = [FieldProblem(f"body.{error.field}", error.problem)] if isinstance(error, PlanInvalid) else None
+    errors = None
+    if isinstance(error, PlanInvalid | AdviceInvalid):
+        errors = [FieldProblem(f"body.{error.field}", error.problem)]
     return problem_response(
         problem(
             status, error.code, title, str(error), request_id=request_id_of(request.scope), errors=errors, known=known

@@ -81,28 +81,37 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _from_file(args: argparse.Namespace) -> Any:
-    import sys
-
-    import yaml
-
     beside = [name for name in ("model", "gpu", "price", "mode", "isolation") if getattr(args, name)]
     beside += [name for name in ("cheapest", "minimum") if getattr(args, name)]
     if beside:
         raise InputInvalid(f"--file holds the whole request; leave out --{', --'.join(beside)}")
+    return read_request(args.file)
+
+
+def read_request(file: str) -> Any:
+    """The plain data of a request in a file; ``-`` is standard input.
+
+    Raises:
+        InputInvalid: it cannot be read, or is neither YAML nor JSON.
+    """
+    import sys
+
+    import yaml
+
     try:
-        text = sys.stdin.buffer.read() if args.file == "-" else Path(args.file).read_bytes()
+        text = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
-        raise InputInvalid(f"{args.file}: the file cannot be read: {error.strerror}") from error
+        raise InputInvalid(f"{file}: the file cannot be read: {error.strerror}") from error
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise InputInvalid(f"{args.file}: not YAML or JSON: {error}") from error
+        raise InputInvalid(f"{file}: not YAML or JSON: {error}") from error
 
 
 def _from_arguments(args: argparse.Namespace) -> dict[str, Any]:
     if not args.model:
         raise InputInvalid("plan needs --model MODEL (such as 3GiBx12) or --file FILE")
-    models = [_model(text, number) for number, text in enumerate(args.model, start=1)]
+    models = [model_of(text, number) for number, text in enumerate(args.model, start=1)]
     if args.isolation:
         models = [{**model, "isolation": args.isolation} for model in models]
     request: dict[str, Any] = {"models": models, "gpus": args.gpu or ["any"]}
@@ -115,7 +124,12 @@ def _from_arguments(args: argparse.Namespace) -> dict[str, Any]:
     return request
 
 
-def _model(text: str, number: int) -> dict[str, Any]:
+def model_of(text: str, number: int) -> dict[str, Any]:
+    """A model of ``--model``; ``number`` names it where the text does not.
+
+    Raises:
+        InputInvalid: it is not written so.
+    """
     match = _MODEL.match(text.strip())
     if match is None:
         raise InputInvalid(f"--model {text}: write [NAME=]SIZE[xREPLICAS], such as 3GiBx12, chat=18GB or llm=70B@fp16")

@@ -40,6 +40,7 @@ async def test_all_resources_are_in_it_and_nothing_else(document: dict[str, Any]
         "DELETE /v1/questions/{question_id}",
         "POST /v1/compat",
         "POST /v1/plan/sharing",
+        "POST /v1/advise",
         "GET /v1/providers",
         "GET /v1/providers/compare",
         "GET /v1/providers/{provider_id}",
