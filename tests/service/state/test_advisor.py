@@ -57,7 +57,7 @@ async def test_clusters_come_in_the_order_of_the_settings_with_what_is_known(adv
 async def test_a_question_sees_the_latest_facts_and_does_not_hold_up_the_loop(advisors: Advisors) -> None:
     asked: list[tuple[str, list[str], Language | None, bool]] = []
 
-    def answer(text: str, *, clusters: Sequence[ClusterFacts], language: Language | None) -> Answer:
+    def answer(text: str, *, clusters: Sequence[ClusterFacts], language: Language | None, **_: Any) -> Answer:
         own = threading.current_thread() is not threading.main_thread()
         asked.append((text, [item.name for item in clusters], language, own))
         return Answer(language="es", kind="faq", text="Sí.")
