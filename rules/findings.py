@@ -165,12 +165,13 @@ class Unreadable(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: for example ``Pod``.
-        reason: ``forbidden``, ``not-found``, ``not-in-snapshot``, ``error``.
+        reason: ``forbidden``, ``not-found``, ``not-in-snapshot``, ``outside`` (of the namespaces that are read: some
+            of its objects may be here), ``error``.
         detail: what the server said, or what is missing.
     """
 
     kind: str
-    reason: Literal["forbidden", "not-found", "not-in-snapshot", "error"]
+    reason: Literal["forbidden", "not-found", "not-in-snapshot", "outside", "error"]
     detail: str
 
 

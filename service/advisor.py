@@ -16,6 +16,7 @@ from rules.facts.offers import Catalog, EuroRate
 from rules.facts.prices import PriceBook
 from rules.findings import Severity
 from rules.language import Language
+from service import unreadable
 from service.alerts import Announcing
 from service.audits import Audits, Judge, run_audit_once
 from service.catalog.desk import CatalogDesk
@@ -181,9 +182,15 @@ class GpuAdvisor:
         """
         answer = self._answer or _answerer()
         before = await self._before(conversation)
-        context = {} if before is None else {"previous": before}
         said: Answer = await asyncio.to_thread(
-            answer, text, clusters=self._audits.facts(), language=language, **context
+            answer,
+            text,
+            clusters=self._audits.facts(),
+            reports=self._audits.reports(),
+            language=language,
+            previous=before,
+            catalog=self._desk.catalog,
+            rate=self._desk.rate,
         )
         return await self._remember(text, said, conversation)
 
@@ -304,7 +311,7 @@ class GpuAdvisor:
         """
         if cluster is not None and cluster not in self._connectors:
             raise ClusterUnknown(cluster, self._connectors)
-        known = [item.id for item in self._rules]
+        known = [*(item.id for item in self._rules), *sorted(unreadable.IDS)]
         if rule is not None and rule not in known:
             raise RuleUnknown(rule, known)
         names = tuple(self._connectors) if cluster is None else (cluster,)

@@ -21,6 +21,7 @@ from sqlmodel.ext.asyncio.session import AsyncSession
 
 from bot.port import AlertView
 from rules.findings import Finding
+from service import unreadable
 from service.clock import Ids
 from service.judgement import Judged
 from service.settings import AlertSettings
@@ -51,7 +52,9 @@ def channel_missing(_finding: Finding, how: Announcing) -> Silence | None:
 
 
 def rule_not_announced(finding: Finding, how: Announcing) -> Silence | None:
-    """``alerts.rules`` names others."""
+    """``alerts.rules`` names others; what cannot be read is announced as ``alerts.unreadable`` says."""
+    if finding.rule in unreadable.IDS:
+        return None if how.settings.unreadable else "rule-not-announced"
     chosen = how.settings.rules
     return "rule-not-announced" if chosen and finding.rule not in chosen else None
 

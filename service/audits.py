@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 import structlog
+from sqlmodel.ext.asyncio.session import AsyncSession
 
 from rules.engine import Rule, evaluate
 from rules.errors import AdvisorError
@@ -19,7 +20,7 @@ from rules.facts.cluster import ClusterFacts, FactsBuilder
 from rules.facts.prices import PriceBook
 from rules.findings import Report
 from rules.policy import Policy
-from service import alerts, judgement
+from service import alerts, judgement, unreadable
 from service.alerts import Announcing
 from service.clock import Clock, Ids
 from service.clusters import Connector, to_facts
@@ -129,12 +130,20 @@ class Audits:
         self._slots = asyncio.Semaphore(settings.parallel)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._facts: dict[str, ClusterFacts] = {}
+        self._reports: dict[str, Report] = {}
         self._builders: dict[str, FactsBuilder] = {}
         self._reads: dict[str, asyncio.Lock] = {name: asyncio.Lock() for name in connectors}
 
     def facts(self) -> list[ClusterFacts]:
         """Facts of the latest complete reading of every cluster, in the order of the settings."""
         return [self._facts[name] for name in self._connectors if name in self._facts]
+
+    def reports(self) -> dict[str, Report]:
+        """What the rules found at the latest complete reading of every cluster."""
+        return dict(self._reports)
+
+    def _keep(self, cluster: str, outcome: Reading) -> None:
+        self._facts[cluster], self._reports[cluster] = outcome
 
     async def recover(self) -> int:
         """Make the clusters known, and mark audits that a dead process left behind; how many.
@@ -185,7 +194,7 @@ class Audits:
                 outcome = _error(error, cluster)
         if not await self._is_news(cluster, outcome):
             if not isinstance(outcome, AuditError):
-                self._facts[cluster] = outcome[0]
+                self._keep(cluster, outcome)
             return True
         claimed, view = await self._start(cluster, "change", outcome)
         task = self._tasks.get(view.id)
@@ -201,16 +210,14 @@ class Audits:
                 return outcome.code != before
             if before is not None or row is None or row.audited_at is None:
                 return True
-            judged = self._judged(outcome[1], await finding_store.known(session, outcome[1]))
+            judged = self._judged(outcome[1], await _known(session, outcome[1]))
         return any(word.change in ("opened", "reopened", "closed") for word in judged.values())
 
     def _judged(self, report: Report, rows: Mapping[str, FindingRow]) -> dict[str, judgement.Judged]:
-        return judgement.judge(
-            report,
-            {fingerprint: finding_store.standing(row) for fingerprint, row in rows.items()},
-            rules=self._judge.rules,
-            policy=self._judge.policy,
-        )
+        known = {fingerprint: finding_store.standing(row) for fingerprint, row in rows.items()}
+        of_rules = {mark: item for mark, item in known.items() if item.finding.rule not in unreadable.IDS}
+        judged = judgement.judge(report, of_rules, rules=self._judge.rules, policy=self._judge.policy)
+        return judged | judgement.found_in_reading(unreadable.of_report(report), known, rules=unreadable.IDS)
 
     async def _start(self, cluster: str, trigger: str, outcome: Reading | AuditError | None) -> tuple[bool, AuditView]:
         """Begin an audit, of what was read already where it was; whether it is a new one, and the audit."""
@@ -244,7 +251,7 @@ class Audits:
             AdvisorError: it could not be read.
         """
         async with self._slots:
-            self._facts[cluster], _ = await self._read(self._connector(cluster))
+            self._keep(cluster, await self._read(self._connector(cluster)))
 
     async def known(self, cluster: str) -> ClusterFacts:
         """Facts of the latest complete reading of a cluster; it is read now when there was none.
@@ -340,7 +347,7 @@ class Audits:
                 if isinstance(outcome, AuditError):
                     await self._record_failure(audit_id, name, outcome)
                 else:
-                    self._facts[name] = outcome[0]
+                    self._keep(name, outcome)
                     await self._record(audit_id, *outcome)
             await self._finished()
         except Exception:
@@ -374,7 +381,7 @@ class Audits:
             if not await audit_store.finish(session, audit_id, now, report=report):
                 log.warning("an audit was taken away: its result is dropped", cluster=facts.name, audit=audit_id)
                 return
-            rows = await finding_store.known(session, report)
+            rows = await _known(session, report)
             judged = self._judged(report, rows)
             written = finding_store.record(
                 session, cluster=facts.name, rows=rows, judged=judged, now=now, ids=self._ids
@@ -399,7 +406,25 @@ class Audits:
         async with self._store.write() as session:
             if await audit_store.finish(session, audit_id, now, error=error):
                 await audit_store.cluster_failed(session, cluster, now, error)
+                await self._record_trouble(session, cluster, error, now)
         log.warning("audit failed", cluster=cluster, audit=audit_id, code=error.code, detail=error.detail)
+
+    async def _record_trouble(self, session: AsyncSession, cluster: str, error: AuditError, now: datetime) -> None:
+        """That the cluster cannot be read is a finding; all others stay as they are, since nothing was judged."""
+        trouble = unreadable.of_failure(cluster, error)
+        if trouble is None:
+            return
+        rows = await finding_store.known(session, cluster, [trouble.fingerprint])
+        known = {mark: finding_store.standing(row) for mark, row in rows.items()}
+        judged = judgement.found_in_reading(trouble, known, rules=())
+        written = finding_store.record(session, cluster=cluster, rows=rows, judged=judged, now=now, ids=self._ids)
+        await alerts.follow(session, judged=judged, rows=written, how=self._judge.announcing, now=now, ids=self._ids)
+
+
+async def _known(session: AsyncSession, report: Report) -> dict[str, FindingRow]:
+    marks = [finding.fingerprint for finding in report.findings]
+    trouble = unreadable.of_report(report)
+    return await finding_store.known(session, report.cluster, [*marks, *([trouble.fingerprint] if trouble else [])])
 
 
 def _error(error: Exception, cluster: str) -> AuditError:

@@ -127,6 +127,27 @@ STAGES: Sequence[Stage] = (
 )
 
 
+def found_in_reading(
+    trouble: Finding | None, known: Mapping[str, Standing], *, rules: Iterable[str]
+) -> dict[str, Judged]:
+    """What becomes of findings about reading itself (:mod:`service.unreadable`), which no rule judges.
+
+    Args:
+        trouble: what there is of it now.
+        known: findings on record, by fingerprint.
+        rules: ids of those that were looked for; the others stay as they are.
+    """
+    judged: dict[str, Judged] = {}
+    if trouble is not None:
+        before = known.get(trouble.fingerprint)
+        change: Change = "opened" if before is None else "still" if before.state == "open" else "reopened"
+        judged[trouble.fingerprint] = Judged(change, "open", trouble)
+    for fingerprint, before in known.items():
+        if fingerprint not in judged and before.state == "open" and before.finding.rule in rules:
+            judged[fingerprint] = Judged("closed", "resolved", before.finding, "gone")
+    return judged
+
+
 def judge(report: Report, known: Mapping[str, Standing], *, rules: Iterable[Rule], policy: Policy) -> dict[str, Judged]:
     """What becomes of every finding, by fingerprint.
 

@@ -58,11 +58,13 @@ class AlertSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         rules: ids of rules; an empty list means all.
         min_severity: lighter findings are listed, not announced.
+        unreadable: also say when a cluster, or a part of it, cannot be read, and when it can be read again.
         give_up_hours: how long a notification is retried before it is recorded as failed.
     """
 
     rules: frozenset[str] = frozenset({"idle-gpu-node", "driver-cuda-mismatch"})
     min_severity: Severity = Severity.LOW
+    unreadable: bool = True
     give_up_hours: Annotated[int, msgspec.Meta(ge=1, le=168)] = 24
 
 

@@ -96,6 +96,9 @@ USUALLY = Text("usually {severity}", "normalmente {severity}", "di norma {severi
 REASON = {
     "forbidden": Text("forbidden", "prohibido", "vietato"),
     "not-found": Text("not found", "no encontrado", "non trovato"),
+    "outside": Text(
+        "only some namespaces are read", "solo se leen algunos namespaces", "si leggono solo alcuni namespace"
+    ),
     "not-in-snapshot": Text("not in the snapshot", "no está en la instantánea", "assente nello snapshot"),
     "error": Text("error", "error", "errore"),
 }

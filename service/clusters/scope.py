@@ -21,4 +21,4 @@ def outside_of(spec: KindSpec, namespaces: Sequence[str]) -> Unreadable | None:
         return None
     listed = ", ".join(namespaces)
     detail = f"only {spec.plural} of {listed} are read (namespaces of this cluster's settings); others may be there"
-    return Unreadable(spec.kind, "forbidden", detail)
+    return Unreadable(spec.kind, "outside", detail)

@@ -3,7 +3,7 @@
 import base64
 import binascii
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import cast
 
@@ -11,7 +11,7 @@ import msgspec
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from rules.findings import Finding, Report, Severity
+from rules.findings import Finding, Severity
 from service.clock import Ids
 from service.errors import CursorInvalid
 from service.judgement import Judged, Standing
@@ -45,11 +45,11 @@ class _Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     id: str
 
 
-async def known(session: AsyncSession, report: Report) -> dict[str, FindingRow]:
-    """Rows that the report bears on, by fingerprint: the open ones of its cluster, and those it holds."""
-    here = col(FindingRow.cluster) == report.cluster
+async def known(session: AsyncSession, cluster: str, fingerprints: Iterable[str]) -> dict[str, FindingRow]:
+    """Rows by fingerprint: the open ones of the cluster, and those that are named."""
+    here = col(FindingRow.cluster) == cluster
     rows = list(await session.exec(select(FindingRow).where(here, col(FindingRow.state) == "open")))
-    wanted = sorted({finding.fingerprint for finding in report.findings} - {row.fingerprint for row in rows})
+    wanted = sorted({*fingerprints} - {row.fingerprint for row in rows})
     for start in range(0, len(wanted), CHUNK):
         some = col(FindingRow.fingerprint).in_(wanted[start : start + CHUNK])
         rows += await session.exec(select(FindingRow).where(here, some))
