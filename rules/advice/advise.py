@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from rules.advice.demand import Sized, sized
+from rules.advice.manifests import manifests
 from rules.advice.model import Advice, Budget, Choice, Demand, Ranked
 from rules.advice.ranking import limit_of, rank, wishes
 from rules.advice.request import AdviceInvalid, AdviceRequest
@@ -55,7 +56,7 @@ def _advise(request: AdviceRequest, catalog: Catalog) -> Advice:
         defaults=(*size.defaults, *_defaults(request)),
         needs_more=tuple(asked),
         optional=tuple(_optional(request)),
-        manifests=(),
+        manifests=manifests(request, size) if verdict.verdict == "yes" else (),
     )
 
 
@@ -166,6 +167,8 @@ def _remarks(request: AdviceRequest, choice: Choice, demand: Demand | None, pric
         yield Remark(key="multi_node_needs")
         if request.storage in ("none", "block"):
             yield Remark(key="no_shared_storage")
+        if request.kind == "inference":
+            yield Remark(key="one_model_many_nodes")
     if request.interruptible:
         yield Remark(key="spot_needs")
     if request.marketplace is False:

@@ -71,9 +71,11 @@ def _reasons(request: AdviceRequest, load: Load) -> Iterator[Reason]:
 
 def _of_work(request: AdviceRequest, load: Load) -> Iterator[Reason]:
     several = load.workloads > 1
+    # replicas that follow the load are several as soon as it is worth talking of
+    scaled = request.kind == "inference" and request.autoscaling
     if (request.nodes or 1) > 1:
         yield Reason("multi_node", 3, ("S10",))
-    if request.kind == "inference" and request.autoscaling:
+    if scaled:
         yield Reason("autoscaled_inference", 3, ("S9",))
     if request.kind == "batch":
         yield Reason("batch_queue", 2 if several else 1, ("S11",))
@@ -83,7 +85,7 @@ def _of_work(request: AdviceRequest, load: Load) -> Iterator[Reason]:
             yield Reason("packed", 1, ("S9", "S27"))
     if load.gpus is not None and load.gpus > 1 and (several or (request.nodes or 1) > 1):
         yield Reason("several_gpus", 1, ("S13",))
-    if not several and (request.nodes or 1) == 1:
+    if not several and not scaled and (request.nodes or 1) == 1:
         if load.gpus == 1:
             yield Reason("single_job", -3, ("S12", "S28"))
         elif load.gpus is not None:
