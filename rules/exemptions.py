@@ -25,13 +25,14 @@ from typing import Literal
 
 import msgspec
 
+from rules.facts import marks
 from rules.facts.cluster import ClusterFacts
 from rules.facts.objects import ObjectMeta
 from rules.facts.workloads import Workloads, workloads_of
 from rules.findings import ExemptionTrouble, Finding, ObjectRef
 from rules.policy import Exemption, Policy, matching
 
-EXEMPT = "gpu-advisor.io/exempt"
+EXEMPT = marks.EXEMPT_ANNOTATION
 REASON = "gpu-advisor.io/exempt-reason"
 UNTIL = "gpu-advisor.io/exempt-until"
 
@@ -146,9 +147,10 @@ class Exemptions:
         written = (
             (node.node.metadata.annotations for node in facts.nodes),
             (item.metadata.annotations for items in facts.others.values() for item in items),
-            [pod.pod.metadata.annotations for pod in facts.pods],
         )
-        return not any(marks and EXEMPT in marks for every in written for marks in every)
+        return not facts.marked(marks.EXEMPT) and not any(
+            found and EXEMPT in found for every in written for found in every
+        )
 
     def _by_annotation(self, rule: str, about: Iterable[ObjectRef]) -> list[Grant]:
         """One grant per object, where each has one; working ones go before others."""
@@ -213,7 +215,7 @@ class Exemptions:
                 for item in items
                 if EXEMPT in (item.metadata.annotations or ())
             ]
-        for pod in self._facts.pods:
+        for pod in self._facts.marked(marks.EXEMPT):
             written = pod.pod.metadata.annotations or {}
             if EXEMPT in written and not pod.terminal:
                 mark = (self._workloads.of(pod) or pod.ref, *(written.get(key) for key in (EXEMPT, REASON, UNTIL)))

@@ -146,16 +146,12 @@ def pods_of(node: NodeFacts, layer: Layer) -> list[PodFacts]:
 def _by_layer(node: NodeFacts) -> dict[Layer, list[PodFacts]]:
     found: dict[Layer, list[PodFacts]] = {}
     for pod in node.pods:
-        layer = _pod_layer(pod)
+        if pod.controller is not None and pod.controller.kind != "DaemonSet":
+            continue
+        layer = layer_of(owner_name(pod), pod.pod.metadata.labels or {}, _images(pod.pod.spec))
         if layer is not None:
             found.setdefault(layer, []).append(pod)
     return found
-
-
-def _pod_layer(pod: PodFacts) -> Layer | None:
-    if pod.controller is not None and pod.controller.kind != "DaemonSet":
-        return None
-    return layer_of(owner_name(pod), pod.pod.metadata.labels or {}, _images(pod.pod.spec))
 
 
 def _images(spec: PodSpec | None) -> list[str]:
@@ -208,7 +204,20 @@ def _looping(status: ContainerStatus) -> str | None:
 
 def speaking(node: NodeFacts) -> list[PodFacts]:
     """Pods on the node of which there are words: see :func:`said_by`."""
-    return node.remember("speaking", lambda: [pod for pod in node.pods if any(said_by(pod))])
+    return node.remember("speaking", lambda: [pod for pod in node.pods if _speaks(pod)])
+
+
+def _speaks(pod: PodFacts) -> bool:
+    status = pod.pod.status
+    if status is None:
+        return False
+    if status.message:
+        return True
+    for items in (status.containerStatuses, status.initContainerStatuses):
+        for item in items or ():
+            if item.lastState is not None or (item.state is not None and item.state.running is None):
+                return any(said_by(pod))
+    return False
 
 
 def said_by(pod: PodFacts) -> Iterator[str]:

@@ -34,7 +34,7 @@ def _gangs(facts: ClusterFacts) -> Iterator[Gang]:
         seen.update(pod.ref for pod in group.pods)
         if len(pods) > 1:
             yield Gang(group.ref, pods)
-    others = [pod for pod in facts.pods if not pod.terminal and pod.ref not in seen and _meets(pod)]
+    others = [pod for pod in _gpu_pods(facts.gpu_pods) if not pod.terminal and pod.ref not in seen and _meets(pod)]
     for ref, members in by_workload(facts, others).items():
         pods = _gpu_pods(members)
         if ref.kind in ("Job", "StatefulSet") and len(pods) > 1:

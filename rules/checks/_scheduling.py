@@ -17,9 +17,10 @@ from typing import Any
 import msgspec
 
 from rules.facts.cluster import GpuResource, NodeFacts, PodFacts
-from rules.facts.objects import Taint, Toleration
+from rules.facts.objects import PodSpec, Taint, Toleration
 from rules.facts.resources import all_requests, gpu_name
 
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
 _MAKERS = (("nvidia.com", "nvidia"), ("amd.com", "amd"), ("intel.com", "intel"), ("habana.ai", "habana"))
 _SICK = re.compile(
@@ -219,6 +220,21 @@ def selects(spec: Any, node_name: str, labels: Mapping[str, str]) -> bool:
     return affinity_admits(spec.affinity, node_name, labels)
 
 
+def selector_keys(spec: PodSpec) -> tuple[str, ...] | None:
+    """Labels that a pod spec's nodeSelector and required node affinity look at; None where a node's name matters too,
+    or where the affinity is not written as it should be."""
+    keys = set(spec.nodeSelector or ())
+    try:
+        required = ((spec.affinity or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+        for term in required.get("nodeSelectorTerms") or []:
+            if term.get("matchFields"):
+                return None
+            keys.update(str(item.get("key", "")) for item in term.get("matchExpressions") or [])
+    except (AttributeError, TypeError):
+        return None
+    return tuple(sorted(keys))
+
+
 def selector_of(pod: PodFacts) -> list[str]:
     """The pod's nodeSelector as ``key=value``, and a word for required node affinity."""
     spec = pod.pod.spec
@@ -231,7 +247,7 @@ def selector_of(pod: PodFacts) -> list[str]:
 def affinity_admits(affinity: Mapping[str, Any] | None, node_name: str, labels: Mapping[str, str]) -> bool:
     """Whether ``nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`` admits a node; terms are alternatives."""
     node_affinity = (affinity or {}).get("nodeAffinity") or {}
-    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    required = node_affinity.get(_REQUIRED)
     if not required:
         return True
     return any(_term_admits(term, node_name, labels) for term in required.get("nodeSelectorTerms") or [])

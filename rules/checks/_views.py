@@ -15,7 +15,16 @@ from itertools import chain
 
 import msgspec
 
-from rules.checks._scheduling import Fit, Obstacle, at_the_door, beside_gpus, in_stock, selects, without_holders
+from rules.checks._scheduling import (
+    Fit,
+    Obstacle,
+    at_the_door,
+    beside_gpus,
+    in_stock,
+    selector_keys,
+    selects,
+    without_holders,
+)
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.facts.objects import PodSpec
 
@@ -141,6 +150,7 @@ class _Kinds:
             shapes.setdefault((door, stock), []).append(place)
         self._shapes = shapes
         self._admitted: dict[bytes, list[tuple[int, int, bool, list[int]]]] = {}
+        self._classes: dict[tuple[str, ...] | None, list[list[int]]] = {}
         self._views: dict[tuple[View, tuple[tuple[str, Decimal], ...]], View] = {}
         self._seen: dict[tuple[bytes, bytes, tuple[tuple[str, int], ...]], View] = {}
 
@@ -200,15 +210,32 @@ class _Kinds:
         """Kinds of nodes, split by whether the selector admits them."""
         found = self._admitted.get(key)
         if found is None:
-            free = spec is None or not (spec.nodeSelector or spec.affinity)
+            inside = self._inside(spec)
             found = self._admitted[key] = []
             for (door, stock), places in self._shapes.items():
                 halves: dict[bool, list[int]] = {}
                 for place in places:
-                    node = self._nodes[place]
-                    halves.setdefault(free or selects(spec, node.name, node.labels), []).append(place)
+                    halves.setdefault(place in inside, []).append(place)
                 found.extend((door, stock, admitted, half) for admitted, half in halves.items())
         return found
+
+    def _inside(self, spec: PodSpec | None) -> frozenset[int] | range:
+        """Places of nodes that the selector admits. Nodes with the same values of its labels are one to it."""
+        if spec is None or not (spec.nodeSelector or spec.affinity):
+            return range(len(self._nodes))
+        labels = selector_keys(spec)
+        if labels not in self._classes:
+            classes: dict[object, list[int]] = {}
+            for place, node in enumerate(self._nodes):
+                values = place if labels is None else tuple(node.labels.get(label) for label in labels)
+                classes.setdefault(values, []).append(place)
+            self._classes[labels] = list(classes.values())
+        admitted: list[int] = []
+        for places in self._classes[labels]:
+            node = self._nodes[places[0]]
+            if selects(spec, node.name, node.labels):
+                admitted += places
+        return frozenset(admitted)
 
     @cached_property
     def _left(self) -> "_Amounts":

@@ -39,6 +39,7 @@ from rules.checks._scheduling import Obstacle, demands
 from rules.checks._views import view_of
 from rules.compat import image_cuda
 from rules.engine import Root, Rule, Symptom
+from rules.facts import marks
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.facts.scale_down import movable
 from rules.findings import Cost, Finding, Note, ObjectRef, Severity
@@ -62,7 +63,7 @@ _REMEDY_BY_PROVIDER = {
 
 
 class _Waits:
-    """Pods that wait for a GPU, and what keeps them off each GPU node, by the node's position.
+    """Pods that wait for a GPU, and what keeps them off each GPU node that nobody uses, by the node's position.
 
     Attributes:
         fitting: pods that nothing keeps off.
@@ -73,18 +74,20 @@ class _Waits:
         alike: dict[str, list[PodFacts]] = {}
         for pod in facts.pending_gpu_pods:
             alike.setdefault(demands(pod), []).append(pod)
+        unused = {place for place, node in enumerate(facts.gpu_nodes) if not holders(node)}
         self._refs = [pod.ref for pods in alike.values() for pod in pods]
         self.fitting: dict[int, list[PodFacts]] = {}
         self.only_tainted: set[int] = set()
         self._kinds: dict[int, set[frozenset[Obstacle]]] = {}
         for pods in alike.values():
             for group in view_of(facts, pods[0]).groups:
+                here = unused.intersection(group.places)
                 if not group.obstacles:
-                    for place in group.places:
+                    for place in here:
                         self.fitting.setdefault(place, []).extend(pods)
                 elif group.obstacles == {Obstacle.TAINT}:
-                    self.only_tainted.update(group.places)
-                for place in group.places:
+                    self.only_tainted |= here
+                for place in here:
                     self._kinds.setdefault(place, set()).add(group.obstacles)
 
     def elsewhere(self, place: int) -> Note | None:
@@ -101,8 +104,7 @@ class _Waits:
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | ObjectRef]:
     """Yield one finding per idle node; a symptom where a startup taint still keeps its pods off."""
-    statuses = [pod.pod.status for pod in facts.pods]
-    nominated = {status.nominatedNodeName for status in statuses if status and status.nominatedNodeName}
+    nominated = {pod.pod.status.nominatedNodeName for pod in facts.marked(marks.NOMINATED) if pod.pod.status}
     for place, node in enumerate(facts.gpu_nodes):
         yield node.ref
         offered = [item for item in node.resources if item.allocatable]

@@ -39,7 +39,7 @@ _REMEDY_BY_PROVIDER = {"gcp": "gke", "azure": "aks", "aws": "eks"}
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per workload."""
-    waiting = [pod for pod in facts.pods if _creating(pod) and (_waited(facts, pod) or 0) > SLOW_SECONDS]
+    waiting = [pod for pod in facts.gpu_pods if _creating(pod) and (_waited(facts, pod) or 0) > SLOW_SECONDS]
     if not waiting:
         return
     sizes = _sizes(facts)

@@ -35,18 +35,30 @@ _VOLUME_WORDS = ("volume node affinity conflict", "Multi-Attach")
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per claim."""
+    wanted = {
+        ref
+        for pod in facts.gpu_pods
+        if pod.gpu_requests or pod.dra_devices
+        for ref in _mounted(pod)
+        if ref in facts.claims
+    }
+    namespaces = {ref.namespace for ref in wanted}
     mounting: dict[ObjectRef, list[PodFacts]] = {}
-    for pod in facts.pods:
-        volumes = pod.pod.spec.volumes if pod.pod.spec and not pod.terminal else None
-        for name in claim_names(pod.ref.name, volumes):
-            mounting.setdefault(ObjectRef("PersistentVolumeClaim", pod.ref.namespace, name), []).append(pod)
+    for pod in facts.pods if wanted else ():
+        for ref in _mounted(pod) if pod.ref.namespace in namespaces else ():
+            if ref in wanted:
+                mounting.setdefault(ref, []).append(pod)
     for ref, pods in sorted(mounting.items()):
-        claim = facts.claims.get(ref)
-        if claim is None or not any(pod.gpu_requests or pod.dra_devices for pod in pods):
-            continue
+        claim = facts.claims[ref]
         yield ref
         if _one_node_only(claim) and _need_several(facts, pods) and not _all_run(pods):
             yield _finding(facts, claim, pods, policy)
+
+
+def _mounted(pod: PodFacts) -> list[ObjectRef]:
+    """Claims that an unfinished pod mounts."""
+    volumes = pod.pod.spec.volumes if pod.pod.spec and not pod.terminal else None
+    return [ObjectRef("PersistentVolumeClaim", pod.ref.namespace, name) for name in claim_names(pod.ref.name, volumes)]
 
 
 def _one_node_only(claim: ClaimFacts) -> bool:

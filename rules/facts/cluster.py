@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from rules.facts import marks
 from rules.facts.autoscaler import NodeGroup, node_groups
 from rules.facts.budgets import Budget, budgets
 from rules.facts.components import Components, components_of
@@ -97,7 +98,15 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def unscheduled_pods(self) -> tuple[PodFacts, ...]:
         """Pods in phase Pending that have no node."""
-        return tuple([pod for pod in self.pods if pod.node_name is None and pod.phase == "Pending"])
+        return self.marked(marks.WAITS)
+
+    def marked(self, mark: int) -> tuple[PodFacts, ...]:
+        """Pods with a mark of :mod:`rules.facts.marks`, in their order."""
+        return tuple([pod for pod in self._marked if pod.marks & mark])
+
+    @cached_property
+    def _marked(self) -> list[PodFacts]:
+        return [pod for pod in self.pods if pod.marks]
 
     @cached_property
     def pending_gpu_pods(self) -> tuple[PodFacts, ...]:
@@ -144,7 +153,7 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def workload_groups(self) -> tuple[WorkloadGroup, ...]:
         """Multi-node workloads that have pods: their members wait for each other."""
-        return workload_groups(self.pods, self.others)
+        return workload_groups(self.marked(marks.GROUPED), self.others)
 
     @cached_property
     def pod_groups(self) -> tuple[PodGroupFacts, ...]:
@@ -154,7 +163,7 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def queue_systems(self) -> frozenset[str]:
         """Queueing systems and gang schedulers in use; see :func:`~rules.facts.groups.queue_systems`."""
-        return queue_systems(self.pods, self.others)
+        return queue_systems(self.marked(marks.QUEUED), self.others)
 
     @cached_property
     def autoscaler_groups(self) -> tuple[NodeGroup, ...] | None:
@@ -164,7 +173,10 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def scaling(self) -> Scaling:
         """Who adds and removes nodes."""
-        return scaling(self.nodes, self.pods, self.events, self.others, self.read_kinds, groups=self.autoscaler_groups)
+        autoscalers = self.marked(marks.AUTOSCALES)
+        return scaling(
+            self.nodes, autoscalers, self.events, self.others, self.read_kinds, groups=self.autoscaler_groups
+        )
 
     @cached_property
     def budgets(self) -> tuple[Budget, ...]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from rules.facts import marks
 from rules.facts.kinds import group_of
 from rules.facts.objects import OtherObject, Pod
 from rules.findings import ObjectRef
@@ -325,9 +326,10 @@ def _label_names(labels: Mapping[str, str] | None) -> tuple[str, ...]:
 
 
 def _schedulers(facts: "ClusterFacts") -> Mapping[str, ObjectRef]:
-    """A pod per scheduler that has placed one: only then it is there, and not just asked for in vain."""
+    """A pod per scheduler, other than the default one, that has placed one: only then it is there, and not just asked
+    for in vain."""
     found: dict[str, ObjectRef] = {}
-    for pod in facts.pods:
+    for pod in facts.marked(marks.SCHEDULED_ELSEWHERE):
         name = pod.pod.spec.schedulerName if pod.pod.spec else None
         if name and name not in found and pod.node_name is not None:
             found[name] = pod.ref

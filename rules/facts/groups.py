@@ -25,15 +25,14 @@ TRAINING_KINDS = frozenset({"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "Padd
 _JOB_NAME = "training.kubeflow.org/job-name"
 _LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
 _LWS_SIZE = "leaderworkerset.sigs.k8s.io/size"
-_KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 _KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
 _POD_GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "pod-group-name")
 _POD_GROUP_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
 _DEFAULT_SCHEDULERS = frozenset({"", "default-scheduler"})
-
-
-_GROUP_MARKS = frozenset({*GROUP_LABELS, _JOB_NAME})
-_GROUP_OWNERS = frozenset({*TRAINING_KINDS, "Job"})
+GROUP_MARKS = frozenset({*GROUP_LABELS, _JOB_NAME})
+"""Labels of pods of multi-node workloads; others have a controller of :data:`TRAINING_KINDS` or a Volcano Job."""
+VOLCANO_JOBS = "batch.volcano.sh"
 
 
 class WorkloadGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,10 +106,6 @@ def workload_groups(pods: Iterable[PodFacts], others: Mapping[str, Iterable[Othe
     """Multi-node workloads that have pods, in order of their names."""
     found: dict[tuple[ObjectRef, str], list[PodFacts]] = {}
     for pod in pods:
-        labels, owner = pod.pod.metadata.labels, pod.controller
-        unmarked = not labels or _GROUP_MARKS.isdisjoint(labels)
-        if unmarked and (owner is None or owner.kind not in _GROUP_OWNERS):
-            continue
         key = _group_key(pod)
         if key is not None:
             found.setdefault(key, []).append(pod)
@@ -136,7 +131,7 @@ def _group_key(pod: PodFacts) -> tuple[ObjectRef, str] | None:
             return ObjectRef(kind, namespace, labels[label]), part
     if owner is not None and owner.kind in TRAINING_KINDS:
         return ObjectRef(owner.kind, namespace, owner.name), ""
-    if owner is not None and owner.kind == "Job" and group_of(owner.apiVersion) == "batch.volcano.sh":
+    if owner is not None and owner.kind == "Job" and group_of(owner.apiVersion) == VOLCANO_JOBS:
         return ObjectRef("Job", namespace, owner.name), ""
     if labels.get(_JOB_NAME) and owner is not None and owner.kind == "Job":
         # The launcher of an MPIJob is the pod of a Job; its workers belong to the MPIJob itself.
@@ -164,7 +159,7 @@ def _group(
 
 def _gang_of(pod: PodFacts, item: OtherObject | None) -> str | None:
     labels = {**((item.metadata.labels or {}) if item else {}), **(pod.pod.metadata.labels or {})}
-    if labels.get(_KUEUE_QUEUE) or labels.get(_KUEUE_GROUP):
+    if labels.get(KUEUE_QUEUE) or labels.get(_KUEUE_GROUP):
         return "kueue"
     group = pod_group_of(pod)
     if group is not None:
@@ -236,8 +231,8 @@ _QUEUE_KINDS = {
     "kai.scheduler": "kai",
     "scheduling.x-k8s.io": "coscheduling",
 }
-_SCHEDULERS = {"volcano": "volcano", "kai-scheduler": "kai", "runai-scheduler": "kai", "yunikorn": "yunikorn"}
-_CONTROLLERS = (
+SCHEDULERS = {"volcano": "volcano", "kai-scheduler": "kai", "runai-scheduler": "kai", "yunikorn": "yunikorn"}
+CONTROLLERS = (
     ("kueue-controller-manager", "kueue"),
     ("volcano-scheduler", "volcano"),
     ("kai-scheduler", "kai"),
@@ -257,11 +252,11 @@ def queue_systems(pods: Iterable[PodFacts], others: Mapping[str, Iterable[OtherO
     }
     every = tuple(pods)
     schedulers = {pod.pod.spec.schedulerName for pod in every if pod.pod.spec}
-    found.update(system for name, system in _SCHEDULERS.items() if name in schedulers)
-    if any(pod.pod.metadata.labels and pod.pod.metadata.labels.get(_KUEUE_QUEUE) for pod in every):
+    found.update(system for name, system in SCHEDULERS.items() if name in schedulers)
+    if any(pod.pod.metadata.labels and pod.pod.metadata.labels.get(KUEUE_QUEUE) for pod in every):
         found.add("kueue")
     names = "\n".join([pod.ref.name for pod in every])
-    found.update(system for name, system in _CONTROLLERS if name in names)
+    found.update(system for name, system in CONTROLLERS if name in names)
     return frozenset(found)
 
 

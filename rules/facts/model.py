@@ -75,6 +75,7 @@ class PodFacts(msgspec.Struct, frozen=True):
             (NVIDIA_VISIBLE_DEVICES) and ``device-mount`` (hostPath to the devices).
         controller: the ownerReference with controller=true.
         dra_devices: GPUs that its claims hold or ask for; None when it has no claims or nothing tells.
+        marks: its rare traits (:mod:`rules.facts.marks`).
     """
 
     ref: ObjectRef
@@ -86,6 +87,7 @@ class PodFacts(msgspec.Struct, frozen=True):
     other_gpu_claim: str | None
     controller: OwnerReference | None
     dra_devices: int | None = None
+    marks: int = 0
 
     @property
     def holds_gpu(self) -> bool:

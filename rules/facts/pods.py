@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from rules.facts.dra import ClaimUse, Dra
+from rules.facts.marks import marks_of
 from rules.facts.model import PodFacts
 from rules.facts.objects import Container, OwnerReference, Pod, PodSpec
 from rules.facts.resources import extended_requests, gpu_name, indirect_claim
@@ -46,7 +47,8 @@ def pod_facts(pod: Pod, gpu_nodes: frozenset[str], dra: Dra) -> PodFacts:
     controller = _controller(metadata.ownerReferences)
     if spec is None:
         ref = ObjectRef("Pod", metadata.namespace or "", metadata.name)
-        return PodFacts(ref, pod, phase, None, terminal, _EMPTY, None, controller)
+        marks = marks_of(pod, controller, phase)
+        return PodFacts(ref, pod, phase, None, terminal, _EMPTY, None, controller, marks=marks)
     requests = extended_requests(spec)
     gpus = {name: amount for name, amount in requests.items() if gpu_name(name)} if requests else _EMPTY
     claim = dra.claim_of(pod) if spec.resourceClaims else None
@@ -62,6 +64,7 @@ def pod_facts(pod: Pod, gpu_nodes: frozenset[str], dra: Dra) -> PodFacts:
         other_gpu_claim=None if gpus else _other_claim(pod, spec, requests, claim, look),
         controller=controller,
         dra_devices=claim.wanted if claim else None,
+        marks=marks_of(pod, controller, phase),
     )
 
 

@@ -1,0 +1,74 @@
+"""Rare traits of pods, told when their facts are derived.
+
+Most pods of a large cluster have none of them, and a rule that looks for one then passes over those instead of reading
+every pod again (:meth:`~rules.facts.cluster.ClusterFacts.marked`). A mark says that a trait may be there, never what
+follows from it, and it follows from the pod's own object alone.
+"""
+
+from rules.facts.groups import CONTROLLERS, GROUP_MARKS, KUEUE_QUEUE, SCHEDULERS, TRAINING_KINDS, VOLCANO_JOBS
+from rules.facts.kinds import group_of
+from rules.facts.objects import Container, OwnerReference, Pod
+
+GROUPED = 1
+"""A label or controller of multi-node workloads (:func:`~rules.facts.groups.workload_groups`)."""
+QUEUED = 2
+"""A trace of a queueing system: its label, its scheduler, or the name of its controller
+(:func:`~rules.facts.groups.queue_systems`)."""
+AUTOSCALES = 4
+"""A container that may be cluster-autoscaler."""
+NOMINATED = 8
+"""A node that the scheduler clears for it (``status.nominatedNodeName``)."""
+EXEMPT = 16
+"""An annotation that exempts it from rules (:mod:`rules.exemptions`)."""
+SCHEDULED_ELSEWHERE = 32
+"""A scheduler other than the default one."""
+WAITS = 64
+"""Phase Pending and no node."""
+
+EXEMPT_ANNOTATION = "gpu-advisor.io/exempt"
+AUTOSCALER = "cluster-autoscaler"
+_DEFAULT_SCHEDULERS = (None, "", "default-scheduler")
+
+
+def marks_of(pod: Pod, controller: OwnerReference | None, phase: str) -> int:
+    """The marks of a pod, in one number."""
+    metadata, spec, status = pod.metadata, pod.spec, pod.status
+    labels, name = metadata.labels, metadata.name
+    found = 0
+    if labels:
+        if not GROUP_MARKS.isdisjoint(labels):
+            found |= GROUPED
+        if labels.get(KUEUE_QUEUE):
+            found |= QUEUED
+    if controller is not None and (
+        controller.kind in TRAINING_KINDS
+        or (controller.kind == "Job" and group_of(controller.apiVersion) == VOLCANO_JOBS)
+    ):
+        found |= GROUPED
+    if metadata.annotations and EXEMPT_ANNOTATION in metadata.annotations:
+        found |= EXEMPT
+    for part in _CONTROLLER_NAMES:
+        if part in name:
+            found |= QUEUED
+            break
+    if spec is not None:
+        if spec.schedulerName not in _DEFAULT_SCHEDULERS:
+            found |= SCHEDULED_ELSEWHERE | (QUEUED if spec.schedulerName in SCHEDULERS else 0)
+        for container in spec.containers or ():
+            if _may_autoscale(container):
+                found |= AUTOSCALES
+    if status is not None and status.nominatedNodeName:
+        found |= NOMINATED
+    if phase == "Pending" and not (spec and spec.nodeName):
+        found |= WAITS
+    return found
+
+
+_CONTROLLER_NAMES = tuple(name for name, _ in CONTROLLERS)
+
+
+def _may_autoscale(container: Container) -> bool:
+    if container.image and AUTOSCALER in container.image:
+        return True
+    words = container.command or container.args or ()
+    return any(AUTOSCALER in word for word in words[:1])
