@@ -3,15 +3,15 @@
 A body is the four bytes ``k8s\\0``, then a ``runtime.Unknown`` that names the kind and holds the list (apimachinery
 pkg/runtime/serializer/protobuf). Objects come out as :mod:`rules.facts.trim` leaves those that came as JSON.
 
-What makes it fast: protobuf's C runtime splits the page, and bytes that were seen before (a template's containers, the
-labels of its pods, a time) are not decoded again but looked up. So the objects of one template share their parts as
-well, which is what keeps a large cluster small.
+What makes it fast: pods are cut out of the page by where their fields lie (:mod:`service.clusters.protobuf.layout`), and
+bytes that were seen before (a template's containers, the labels of its pods) are not decoded again but looked up. So
+the objects of one template share their parts as well, which is what keeps a large cluster small.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from operator import methodcaller
-from typing import Any, TypeVar
+from typing import Any
 
 from google.protobuf.message import DecodeError
 from msgspec.json import encode
@@ -20,17 +20,11 @@ from msgspec.structs import force_setattr
 from rules.facts import objects, trim
 from rules.facts.trim import Shelf
 from service.clusters.protobuf import kubernetes_pb2 as pb
-from service.clusters.protobuf import layout
+from service.clusters.protobuf import layout, template
+from service.clusters.protobuf.remembered import Remembered, Times
 from service.clusters.wire import PageInvalid
 
 MAGIC = b"k8s\0"
-
-_TOKEN_MOUNT = b"\x10\x01\x1a\x2d/var/run/secrets/kubernetes.io/serviceaccount"
-_TOKEN_NAME = b"\x0a\x15kube-api-access-"
-_NO_TOKEN = b"kube-api-access-....."
-_RANDOM = 5
-"""The volume of the service account's token is ``kube-api-access-`` and five random characters (kubernetes
-plugin/pkg/admission/serviceaccount): it would make equal containers of one template different."""
 
 _UNREAD_CONDITIONS = (b"\x0a\x0bInitialized", b"\x0a\x0fContainersReady", b"\x0a\x19PodReadyToStartContainers")
 _UNREAD_LATER = (*_UNREAD_CONDITIONS, b"\x0a\x0cPodScheduled")
@@ -50,42 +44,6 @@ _Common = tuple[
 """Deletion, labels, annotations, owners, and whether one of these is the DaemonSet that controls it."""
 
 _copied = methodcaller("__copy__")
-Key = TypeVar("Key")
-Made = TypeVar("Made")
-
-
-class _Remembered(dict[Key, Made]):
-    """What ``make`` makes of a key, made once. Forgets everything when there are more than ``limit`` keys."""
-
-    def __init__(self, make: Callable[[Key], Made], limit: int = 20_000) -> None:
-        super().__init__()
-        self._make, self._limit = make, limit
-
-    def __missing__(self, key: Key) -> Made:
-        if len(self) >= self._limit:
-            self.clear()
-        made = self[key] = self._make(key)
-        return made
-
-
-_NO_TIME = bytes(8)
-
-
-class _Times(dict[bytes, datetime | None]):
-    """Times by their bytes; most are those of one pod alone, so making one has to be quick."""
-
-    def __missing__(self, raw: bytes) -> datetime | None:
-        made: datetime | None
-        if len(self) >= 1_000:
-            self.clear()
-        tag, a, b, c, d, e, nanos, none = raw if len(raw) == 8 else _NO_TIME
-        if tag == 0x08 and a > 127 and b > 127 and c > 127 and d > 127 and e < 128 and nanos == 0x10 and not none:
-            # A whole number of seconds, in five bytes of seven bits each.
-            made = datetime.fromtimestamp(a + (b << 7) + (c << 14) + (d << 21) + (e << 28) - 0x10204080, UTC)
-        else:
-            made = _read_time(raw)
-        self[raw] = made
-        return made
 
 
 class Decoded:
@@ -114,32 +72,34 @@ class ProtobufDecoder:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._text: _Remembered[str, str | None] = _Remembered(shelf.text)
-        self._namespace: _Remembered[bytes, str | None] = _Remembered(lambda raw: self._text[raw.decode()])
-        self._time = _Times()
-        self._entry: _Remembered[bytes, tuple[str, str]] = _Remembered(self._read_entry)
-        self._texts: _Remembered[tuple[bytes, ...], dict[str, str] | None] = _Remembered(self._read_texts)
-        self._amounts: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_amounts)
-        self._owners: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_owners)
-        self._common: _Remembered[bytes, _Common | None] = _Remembered(self._read_common, _TEMPLATES)
-        self._taint: _Remembered[bytes, objects.Taint] = _Remembered(self._read_taint)
-        self._info: _Remembered[bytes, objects.NodeSystemInfo] = _Remembered(self._read_info)
-        self._image: _Remembered[bytes, objects.ContainerImage] = _Remembered(self._read_image)
+        self._text: Remembered[str, str | None] = Remembered(shelf.text)
+        self._namespace: Remembered[bytes, str | None] = Remembered(lambda raw: self._text[raw.decode()])
+        self._time = Times()
+        self._entry: Remembered[bytes, tuple[str, str]] = Remembered(self._read_entry)
+        self._texts: Remembered[tuple[bytes, ...], dict[str, str] | None] = Remembered(self._read_texts)
+        self._amounts: Remembered[tuple[bytes, ...], Any] = Remembered(self._read_amounts)
+        self._owners: Remembered[tuple[bytes, ...], Any] = Remembered(self._read_owners)
+        self._common: Remembered[bytes, _Common | None] = Remembered(self._read_common, _TEMPLATES)
+        self._taint: Remembered[bytes, objects.Taint] = Remembered(self._read_taint)
+        self._info: Remembered[bytes, objects.NodeSystemInfo] = Remembered(self._read_info)
+        self._image: Remembered[bytes, objects.ContainerImage] = Remembered(self._read_image)
         self._specs: dict[tuple[int, bool, bytes], objects.PodSpec] = {}
-        self._written: _Remembered[str, bytes] = _Remembered(lambda name: _short_chunk(b"\x52", name.encode()))
-        self._pin_field: _Remembered[str, bytes] = _Remembered(lambda name: _short_chunk(b"\x92\x01", _pin(name)))
-        self._volumes: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_volumes)
-        self._containers: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_containers)
-        self._container: _Remembered[bytes, objects.Container] = _Remembered(self._read_container)
-        self._resources: _Remembered[bytes, Any] = _Remembered(self._read_resources)
-        self._tolerations: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_tolerations)
-        self._affinity: _Remembered[bytes, dict[str, Any] | None] = _Remembered(
+        self._written: Remembered[str, bytes] = Remembered(lambda name: template.short_chunk(b"\x52", name.encode()))
+        self._pin_field: Remembered[str, bytes] = Remembered(
+            lambda name: template.short_chunk(b"\x92\x01", template.pin(name))
+        )
+        self._volumes: Remembered[tuple[bytes, ...], Any] = Remembered(self._read_volumes)
+        self._containers: Remembered[tuple[bytes, ...], Any] = Remembered(self._read_containers)
+        self._container: Remembered[bytes, objects.Container] = Remembered(self._read_container)
+        self._resources: Remembered[bytes, Any] = Remembered(self._read_resources)
+        self._tolerations: Remembered[tuple[bytes, ...], Any] = Remembered(self._read_tolerations)
+        self._affinity: Remembered[bytes, dict[str, Any] | None] = Remembered(
             lambda raw: self._read_affinity(raw, None)
         )
-        self._claims: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_claims)
-        self._gates: _Remembered[tuple[bytes, ...], Any] = _Remembered(self._read_gates)
-        self._state: _Remembered[bytes, objects.ContainerState | None] = _Remembered(self._read_state)
-        self._running: _Remembered[bytes, objects.ContainerStatus | None] = _Remembered(self._read_running)
+        self._claims: Remembered[tuple[bytes, ...], Any] = Remembered(self._read_claims)
+        self._gates: Remembered[tuple[bytes, ...], Any] = Remembered(self._read_gates)
+        self._state: Remembered[bytes, objects.ContainerState | None] = Remembered(self._read_state)
+        self._running: Remembered[bytes, objects.ContainerStatus | None] = Remembered(self._read_running)
 
     def page(self, kind: str, body: bytes) -> Decoded:
         """The list of ``kind`` (``Node``, ``Pod``) in ``body``.
@@ -269,14 +229,14 @@ class ProtobufDecoder:
         common = raw[:at] + raw[at + len(written) :]
         if daemon:
             common = common.replace(self._pin_field[name], b"", 1)
-        token = common.find(_TOKEN_NAME)
+        token = common.find(template.TOKEN_NAME)
         if token >= 0:
-            common = common.replace(common[token + 2 : token + 23], _NO_TOKEN)
+            common = common.replace(common[token + 2 : token + 23], template.NO_TOKEN)
         key = (at, daemon, common)
         spec = self._specs.get(key)
         if spec is None:
             spec = self._spec(pb.PodSpec.FromString(raw), metadata)
-            if _placed_nowhere(common) and _TOKEN_NAME[2:] not in encode(spec):
+            if template.placed_nowhere(common) and template.TOKEN_NAME[2:] not in encode(spec):
                 if len(self._specs) >= _TEMPLATES:
                     self._specs.clear()
                 self._specs[key] = spec
@@ -294,12 +254,12 @@ class ProtobufDecoder:
             self._texts[tuple(spec.nodeSelector)],
             self._affinity_of(affinity, metadata, node) if affinity else None,
             self._tolerations[tuple(spec.tolerations)],
-            self._containers[tuple(map(_neutral, spec.containers))],
-            self._containers[tuple(map(_neutral, spec.initContainers))],
+            self._containers[tuple(map(template.neutral, spec.containers))],
+            self._containers[tuple(map(template.neutral, spec.initContainers))],
             self._amounts[tuple(spec.overhead)],
             self._resources[spec.resources],
             self._claims[tuple(spec.resourceClaims)],
-            self._volumes[tuple([raw for raw in spec.volumes if not _holds_token(raw)])],
+            self._volumes[tuple([raw for raw in spec.volumes if not template.holds_token(raw)])],
             self._text[spec.schedulerName],
             self._gates[tuple(spec.schedulingGates)],
             self._text[spec.priorityClassName],
@@ -314,7 +274,7 @@ class ProtobufDecoder:
         pinned = trim.daemon_node(metadata, node)
         if pinned is None:
             return self._affinity[raw]
-        return self._read_affinity(raw, pinned) if raw != _pin(pinned) else None
+        return self._read_affinity(raw, pinned) if raw != template.pin(pinned) else None
 
     def _status(self, body: bytes, begin: int, end: int) -> objects.PodStatus:
         running = layout.running(body, begin, end)
@@ -435,7 +395,7 @@ class ProtobufDecoder:
         )
 
     def _read_volumes(self, raws: tuple[bytes, ...]) -> list[dict[str, Any]] | None:
-        return trim.shared_list("volumes", trim.tidy_volume, map(_volume, raws), self._shelf)
+        return trim.shared_list("volumes", trim.tidy_volume, map(template.volume, raws), self._shelf)
 
     def _read_containers(self, raws: tuple[bytes, ...]) -> list[objects.Container] | None:
         return trim.shared_list("containers", lambda raw: self._container[raw], raws, self._shelf)
@@ -487,9 +447,11 @@ class ProtobufDecoder:
         found = pb.Affinity.FromString(raw).nodeAffinity
         required = "requiredDuringSchedulingIgnoredDuringExecution"
         read = {
-            required: {"nodeSelectorTerms": [_term(item) for item in getattr(found, required).nodeSelectorTerms]},
+            required: {
+                "nodeSelectorTerms": [template.term(item) for item in getattr(found, required).nodeSelectorTerms]
+            },
             "preferredDuringSchedulingIgnoredDuringExecution": [
-                {"weight": item.weight, "preference": _term(item.preference)}
+                {"weight": item.weight, "preference": template.term(item.preference)}
                 for item in found.preferredDuringSchedulingIgnoredDuringExecution
             ],
         }
@@ -537,76 +499,3 @@ class ProtobufDecoder:
 
 def _daemon(owners: Iterable[objects.OwnerReference]) -> bool:
     return any(owner.controller and owner.kind == "DaemonSet" for owner in owners)
-
-
-def _read_time(raw: bytes) -> datetime | None:
-    if not raw:
-        return None
-    time = pb.Time.FromString(raw)
-    moment = datetime.fromtimestamp(time.seconds, UTC)
-    return moment.replace(microsecond=time.nanos // 1000) if time.nanos else moment
-
-
-def _neutral(raw: bytes) -> bytes:
-    """A container without the random part of its token volume's name; that mount is not kept."""
-    at = raw.find(_TOKEN_MOUNT) - _RANDOM
-    if at < 0 or not raw.endswith(_TOKEN_NAME, 0, at):
-        return raw
-    return b"%b-----%b" % (raw[:at], raw[at + _RANDOM :])
-
-
-def _holds_token(raw: bytes) -> bool:
-    """Whether a volume is that of the service account's token: projected (field 26), which is not kept."""
-    return raw.startswith(_TOKEN_NAME) and b"\xd2\x01" in raw[25:28]
-
-
-def _pin(node: str) -> bytes:
-    """The affinity that the DaemonSet controller gives a pod for ``node``, as the API server writes it."""
-    raw = _short_chunk(b"\x0a\x0dmetadata.name\x12\x02In\x1a", node.encode())  # key, operator, values
-    for field in (
-        b"\x12",  # matchFields of a term
-        b"\x0a",  # nodeSelectorTerms
-        b"\x0a",  # requiredDuringSchedulingIgnoredDuringExecution
-        b"\x0a",  # nodeAffinity
-    ):
-        raw = _short_chunk(field, raw)
-    return raw
-
-
-def _short_chunk(tag: bytes, body: bytes) -> bytes:
-    """A field with its length; nothing where there is nothing, or where one byte cannot say its length: such names
-    are rare, and left to the decoder."""
-    return tag + bytes((len(body),)) + body if 0 < len(body) < 128 else b""
-
-
-def _placed_nowhere(raw: bytes) -> bool:
-    """Whether a spec still is one without the bytes that named its node: it was the field that was taken away."""
-    try:
-        return not pb.PodPlace.FromString(raw).nodeName
-    except DecodeError:
-        return False
-
-
-def _volume(raw: bytes) -> dict[str, Any]:
-    item = pb.Volume.FromString(raw)
-    source, read = item.volumeSource, {"name": item.name}
-    found: dict[str, Any] = dict(read)
-    if source.HasField("hostPath"):
-        found["hostPath"] = {"path": source.hostPath.path}
-    if source.HasField("emptyDir"):
-        empty = source.emptyDir
-        found["emptyDir"] = {"medium": empty.medium, "sizeLimit": empty.sizeLimit.string}
-    if source.HasField("persistentVolumeClaim"):
-        found["persistentVolumeClaim"] = {"claimName": source.persistentVolumeClaim.claimName}
-    if source.HasField("ephemeral"):
-        found["ephemeral"] = {}
-    return found
-
-
-def _term(item: Any) -> dict[str, Any]:
-    return {
-        name: [
-            {"key": each.key, "operator": each.operator, "values": list(each.values)} for each in getattr(item, name)
-        ]
-        for name in ("matchExpressions", "matchFields")
-    }
