@@ -18,12 +18,13 @@ from rules.findings import Severity
 from rules.language import Language
 from service import unreadable
 from service.alerts import Announcing
-from service.audits import Audits, Judge, run_audit_once
+from service.audits import Audits, Judge
 from service.catalog.desk import CatalogDesk
 from service.clock import Clock, Ids, SortableIds, utc_now
 from service.clusters import Connector, connect
 from service.clusters.model import Followed
 from service.errors import ClusterUnknown, RuleUnknown, StoreUnavailable
+from service.once import run_audit_once
 from service.outbox import Notifier, Outbox
 from service.reactions import Reactions
 from service.registry.reader import ImageReader

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 from sqlmodel.ext.asyncio.session import AsyncSession
 
-from rules.engine import Rule, evaluate
+from rules.engine import Rule
 from rules.errors import AdvisorError
 from rules.facts.cluster import ClusterFacts, FactsBuilder
 from rules.facts.prices import PriceBook
@@ -23,8 +23,9 @@ from rules.policy import Policy
 from service import alerts, judgement, unreadable
 from service.alerts import Announcing
 from service.clock import Clock, Ids
-from service.clusters import Connector, to_facts
-from service.errors import AuditUnknown, ClusterTimeout, ClusterUnknown, redact
+from service.clusters import Connector
+from service.errors import AuditUnknown, ClusterUnknown, redact
+from service.once import run_audit_once
 from service.registry.reader import ImageConfigs
 from service.settings import AuditSettings
 from service.store import Store
@@ -37,51 +38,6 @@ LEASE = timedelta(seconds=120)
 HEARTBEAT_SECONDS = 30.0
 
 log = structlog.get_logger(__name__)
-
-
-async def run_audit_once(
-    connector: Connector,
-    *,
-    now: datetime,
-    policy: Policy,
-    prices: PriceBook,
-    rules: Sequence[Rule] | None = None,
-    deadline_seconds: float | None = None,
-    images: ImageConfigs | None = None,
-    builder: FactsBuilder | None = None,
-) -> tuple[ClusterFacts, Report]:
-    """Read a cluster and judge it; nothing is stored.
-
-    Args:
-        now: timezone-aware; the moment of observation of a live cluster.
-        rules: None takes all rules.
-        deadline_seconds: hard end, beyond the connector's own; None for none.
-        images: reads image configurations; None leaves images to their tags.
-        builder: keeps facts of objects that did not change since it was used last; None derives all.
-
-    Raises:
-        ClusterError, ConfigInvalid, SnapshotInvalid: the cluster could not be read.
-        ClusterTimeout: the deadline passed.
-    """
-    if rules is None:
-        from rules.checks import RULES
-
-        rules = RULES
-    try:
-        async with asyncio.timeout(deadline_seconds):
-            collected = await connector.collect()
-            # in a thread: a large cluster takes long enough to hold up answers and health checks
-            facts = await asyncio.to_thread(to_facts, connector.name, collected, now, prices, builder)
-            if images is not None and facts.gpu_images:
-                configs = await images.configs(facts.gpu_images)
-                facts = msgspec.structs.replace(facts, image_configs=configs)
-            return facts, await asyncio.to_thread(evaluate, facts, policy, rules)
-    except TimeoutError as error:
-        raise ClusterTimeout(
-            connector.name,
-            f"the audit did not end within {deadline_seconds:g} s" if deadline_seconds else "no answer in time",
-            "See whether its API server is slow or far away; audit.deadline_seconds gives it more time.",
-        ) from error
 
 
 class Judge(msgspec.Struct, frozen=True):
@@ -355,7 +311,7 @@ class Audits:
             log.exception("an audit could not be recorded", cluster=name, audit=audit_id)
 
     async def _read(self, connector: Connector) -> Reading:
-        name = connector.name
+        name, prices = connector.name, self._judge.prices
         async with self._reads[name] if name in self._builders else nullcontext():
             # While it is at work it is nobody else's: a reading that is given up may go on in its thread.
             builder = self._builders.get(name)
@@ -365,13 +321,13 @@ class Audits:
                 connector,
                 now=self._clock(),
                 policy=self._judge.policy,
-                prices=self._judge.prices,
+                prices=prices,
                 rules=self._judge.rules,
                 deadline_seconds=self._settings.deadline_seconds,
                 images=self._judge.images,
                 builder=builder,
             )
-            if builder is not None:
+            if builder is not None and self._judge.prices is prices:
                 self._builders[name] = builder
             return read
 

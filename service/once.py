@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rules.engine import Rule, evaluate
-from rules.facts.cluster import ClusterFacts
+from rules.facts.cluster import ClusterFacts, FactsBuilder
 from rules.facts.prices import PriceBook
 from rules.findings import Report
 from rules.policy import Policy
@@ -28,6 +28,7 @@ async def run_audit_once(
     rules: Sequence[Rule] | None = None,
     deadline_seconds: float | None = None,
     images: "ImageConfigs | None" = None,
+    builder: FactsBuilder | None = None,
 ) -> tuple[ClusterFacts, Report]:
     """Read a cluster and judge it; nothing is stored.
 
@@ -36,6 +37,7 @@ async def run_audit_once(
         rules: None takes all rules.
         deadline_seconds: hard end, beyond the connector's own; None for none.
         images: reads image configurations; None leaves images to their tags.
+        builder: keeps facts of objects that did not change since it was used last; None derives all.
 
     Raises:
         ClusterError, ConfigInvalid, SnapshotInvalid: the cluster could not be read.
@@ -49,7 +51,7 @@ async def run_audit_once(
         async with asyncio.timeout(deadline_seconds):
             collected = await connector.collect()
             # in a thread: a large cluster takes long enough to hold up answers and health checks
-            facts = await asyncio.to_thread(to_facts, connector.name, collected, now, prices)
+            facts = await asyncio.to_thread(to_facts, connector.name, collected, now, prices, builder)
             if images is not None and facts.gpu_images:
                 configs = await images.configs(facts.gpu_images)
                 facts = msgspec.structs.replace(facts, image_configs=configs)

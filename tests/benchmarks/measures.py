@@ -182,7 +182,7 @@ def audits_in_one_process(kubeconfig: str) -> Figures:
 
     from rules.facts.prices import bundled
     from rules.policy import Policy
-    from service.audits import run_audit_once
+    from service.once import run_audit_once
 
     figures: Figures = {}
 
