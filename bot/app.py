@@ -2,16 +2,20 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.error import BoltUnhandledRequestError
 from slack_bolt.response import BoltResponse
 
+from bot.blocks.answer import HELPED, NOT_HELPED
 from bot.client import make_client
+from bot.listeners.feedback import Feedback
 from bot.listeners.home import Home
 from bot.listeners.questions import Questions
 from bot.people import UserLanguages
@@ -93,11 +97,12 @@ def build_app(advisor: Advisor, settings: SlackSettings, *, poster: Poster | Non
         app,
         Questions(advisor, client, poster, people, settings.default_language),
         Home(client, people, settings.default_language),
+        Feedback(advisor, client),
     )
     return app
 
 
-def _listen(app: BotApp, questions: Questions, home: Home) -> None:
+def _listen(app: BotApp, questions: Questions, home: Home, feedback: Feedback) -> None:
     @app.event("app_mention")
     async def mentioned(event: dict[str, Any], body: dict[str, Any]) -> None:
         app.run(questions.handle(event, body.get("event_id")))
@@ -111,6 +116,11 @@ def _listen(app: BotApp, questions: Questions, home: Home) -> None:
     @app.event("app_home_opened")
     async def opened(event: dict[str, Any]) -> None:
         app.run(home.handle(event))
+
+    @app.action(re.compile(f"^(?:{HELPED}|{NOT_HELPED})$"))
+    async def clicked(ack: AsyncAck, action: dict[str, Any], body: dict[str, Any]) -> None:
+        await ack()
+        app.run(feedback.handle(action, body))
 
     @app.error
     async def failed(error: Exception, request: AsyncBoltRequest) -> BoltResponse | None:

@@ -59,8 +59,17 @@ class MessageRef(msgspec.Struct, frozen=True):
 class Advisor(Protocol):
     """The use cases that the bot calls."""
 
-    async def ask(self, text: str, *, language: Language | None = None) -> Answer:
-        """Answer a question. ``language`` is a hint for texts too short to tell (the user's Slack locale)."""
+    async def ask(self, text: str, *, language: Language | None = None, conversation: str | None = None) -> Answer:
+        """Answer a question. ``language`` is a hint for texts too short to tell (the user's Slack locale);
+        ``conversation`` names the thread, so that a follow-up is read in the light of what came before."""
+        ...
+
+    async def feedback(self, answer_id: str, *, helped: bool, comment: str | None = None) -> None:
+        """Record whether an answer helped.
+
+        Raises:
+            InputInvalid: no answer on record has that id.
+        """
         ...
 
     async def clusters(self) -> Sequence[ClusterHealth]:

@@ -36,6 +36,10 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     help_how: Text
     help_clusters: Text
     files_unread: Text
+    helped: Text
+    not_helped: Text
+    feedback_thanks: Text
+    feedback_gone: Text
     error: Text
     error_input: Text
     error_remote: Text

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from bot.blocks.markup import PIECE, Piece, inline, pack, pieces
-from bot.blocks.message import Block, Message, code, context, message, section
+from bot.blocks.message import Block, Message, buttons, code, context, message, section
 from bot.port import ClusterHealth
 from bot.text import fit, size
 from bot.words import words
@@ -19,6 +19,9 @@ EVIDENCE_ROWS = 8
 SOURCE_ROWS = 8
 FOLLOW_UPS = 4
 SMALL_PRINT = 1400
+HELPED = "gpu_advisor_helped"
+NOT_HELPED = "gpu_advisor_not_helped"
+"""Action ids of the feedback buttons; their value is the language and the id of the answer."""
 
 
 def answer_message(answer: Answer) -> Message:
@@ -49,6 +52,9 @@ def answer_message(answer: Answer) -> Message:
     if further:
         asked = [f"• {fit(' '.join(question.split()), 150)}" for question in further]
         blocks.append(context("\n".join([f"*{w.follow_ups.in_(language)}*", *asked])))
+    if answer.id is not None and not answer.abstain and not answer.clarify:
+        value = f"{answer.language}:{answer.id}"
+        blocks.append(buttons((w.helped.in_(language), HELPED, value), (w.not_helped.in_(language), NOT_HELPED, value)))
     return message("\n\n".join(fallback), blocks)
 
 

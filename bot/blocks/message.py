@@ -19,6 +19,7 @@ SECTION = 3000
 FIELDS = 10
 FIELD = 2000
 CONTEXT_ELEMENTS = 10
+BUTTON = 75
 FALLBACK = 3900
 """Slack takes 40,000 characters of plain text and advises about 4,000."""
 MESSAGE_TEXT = 11_000
@@ -64,6 +65,22 @@ def fields(pairs: Iterable[tuple[str, str]]) -> Block:
 def context(*mrkdwn: str) -> Block:
     """Small print; ready markup, one element each."""
     return {"type": "context", "elements": [_mrkdwn(text) for text in mrkdwn[:CONTEXT_ELEMENTS]]}
+
+
+def buttons(*pairs: tuple[str, str, str]) -> Block:
+    """A row of buttons: label, action id and value of each."""
+    return {
+        "type": "actions",
+        "elements": [
+            {
+                "type": "button",
+                "text": {"type": "plain_text", "text": fit(one_line(label), BUTTON), "emoji": True},
+                "action_id": action,
+                "value": value,
+            }
+            for label, action, value in pairs
+        ],
+    }
 
 
 def code_block(text: str, limit: int) -> str:

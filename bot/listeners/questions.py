@@ -128,7 +128,8 @@ class Questions:
         if not greeting or greeting in HELP_WORDS:
             spoken = HELP_WORDS.get(greeting) or language
             return help_message((spoken,) if spoken else (), await self._clusters())
-        return answer_message(await self._advisor.ask(asked.text, language=language))
+        conversation = f"{asked.channel}:{asked.thread_ts}"
+        return answer_message(await self._advisor.ask(asked.text, language=language, conversation=conversation))
 
     async def _clusters(self) -> list[ClusterHealth]:
         try:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from bot.port import AlertView, ClusterHealth
 from rules.answers import Answer, Source
+from rules.errors import InputInvalid
 from rules.findings import Cost, Evidence, Finding, Note, ObjectRef, Severity
 from rules.language import Language
 
@@ -19,19 +20,29 @@ class FixedAdvisor:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Language | None]] = []
+        self.conversations: list[str | None] = []
+        self.feedbacks: list[tuple[str, bool]] = []
         self.claimed: list[str] = []
         self.error: Exception | None = None
         self.claim_error: Exception | None = None
         self.answer: Answer | None = None
         self.healths: list[ClusterHealth] = []
 
-    async def ask(self, text: str, *, language: Language | None = None) -> Answer:
+    async def ask(self, text: str, *, language: Language | None = None, conversation: str | None = None) -> Answer:
         self.asked.append((text, language))
+        self.conversations.append(conversation)
         if self.error is not None:
             raise self.error
         if self.answer is not None:
             return self.answer
         return sharing_answer(_language(text) or language or "en")
+
+    async def feedback(self, answer_id: str, *, helped: bool, comment: str | None = None) -> None:
+        if answer_id == "gone":
+            raise InputInvalid("there is no such answer")
+        if self.error is not None:
+            raise self.error
+        self.feedbacks.append((answer_id, helped))
 
     async def clusters(self) -> Sequence[ClusterHealth]:
         return self.healths

@@ -255,6 +255,53 @@ class FakeSlack:
             return await self.sockets.deliver(payload)
         return await self.events.deliver(payload)
 
+    async def clicks(self, user: str, channel: str, message: Message, action_id: str) -> Delivery:
+        """A person clicks a button of a message; the app hears of it over the socket when one is open, else over
+        HTTP.
+
+        Raises:
+            LookupError: the message has no such button.
+        """
+        elements = [
+            element
+            for block in message.get("blocks", ())
+            if block["type"] == "actions"
+            for element in block["elements"]
+        ]
+        element = next((item for item in elements if item.get("action_id") == action_id), None)
+        if element is None:
+            raise LookupError(f"the message has no button {action_id}")
+        payload = {
+            "type": "block_actions",
+            "user": {"id": user, "username": user.lower(), "team_id": TEAM},
+            "api_app_id": "A0APP",
+            "token": "legacy-verification-token",
+            "container": {
+                "type": "message",
+                "message_ts": message["ts"],
+                "channel_id": channel,
+                "is_ephemeral": False,
+                **({"thread_ts": message["thread_ts"]} if "thread_ts" in message else {}),
+            },
+            "trigger_id": f"{self.new_ts()}.trigger",
+            "team": {"id": TEAM, "domain": "loopback"},
+            "enterprise": None,
+            "is_enterprise_install": False,
+            "channel": {"id": channel, "name": channel.lower()},
+            "message": message,
+            "actions": [
+                {
+                    "type": "button",
+                    "block_id": "b",
+                    "action_id": action_id,
+                    "value": element.get("value"),
+                    "text": element["text"],
+                    "action_ts": self.new_ts(),
+                }
+            ],
+        }
+        return await (self.sockets.click(payload) if self.sockets.open else self.events.click(payload))
+
     async def notify(self) -> None:
         """Wake those who wait with :meth:`until`."""
         async with self._changed:

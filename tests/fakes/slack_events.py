@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import aiohttp
 
@@ -138,6 +139,14 @@ class Events:
             self._slack.events_url, data=body.encode(), headers=sent, timeout=limit
         ) as answer:
             return answer.status, await answer.text(), answer.headers
+
+    async def click(self, payload: dict[str, Any]) -> Delivery:
+        """Send an interaction: a form with the field ``payload``, once; Slack shows an error when it is late."""
+        body = urlencode({"payload": json.dumps(payload)})
+        started = time.monotonic()
+        status, text, _ = await self.send(body, content_type="application/x-www-form-urlencoded")
+        await self._slack.notify()
+        return Delivery("", [Attempt(status, text, time.monotonic() - started)])
 
     async def verify_url(self) -> bool:
         """The handshake that Slack makes when an address is saved: the challenge must come back."""

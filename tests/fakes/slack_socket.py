@@ -103,6 +103,23 @@ class Sockets:
         await self._slack.notify()
         return delivery
 
+    async def click(self, payload: dict[str, Any]) -> Delivery:
+        """Send an interaction in an envelope, once."""
+        envelope = f"envelope-{next(self._numbers)}"
+        future = self._acks[envelope] = asyncio.get_running_loop().create_future()
+        started = time.monotonic()
+        await self.open[0].send_json(
+            {"envelope_id": envelope, "type": "interactive", "payload": payload, "accepts_response_payload": True}
+        )
+        try:
+            async with asyncio.timeout(self._ack_seconds):
+                await future
+        except TimeoutError:
+            self._acks.pop(envelope, None)
+            return Delivery("", [Attempt(0, "", time.monotonic() - started)])
+        await self._slack.notify()
+        return Delivery("", [Attempt(200, "", time.monotonic() - started)])
+
     async def disconnect(self, reason: str = "refresh_requested") -> None:
         """Tell every connection to come again, as Slack does every few hours."""
         for socket in list(self.open):
