@@ -4,13 +4,16 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
+import msgspec
+
 from rules import words
 from rules.answers import Source, Verdict
 from rules.compat import check, image_cuda
 from rules.compat.check import Verdict as Judgement
+from rules.compat.gpus import Gpu, recognise
 from rules.compat.nvidia import reported_cuda
 from rules.compat.report import document
-from rules.compat.versions import major, nvidia_driver
+from rules.compat.versions import key, major, nvidia_driver
 from rules.compat.words import headline
 from rules.facts.cluster import ClusterFacts
 from rules.facts.model import NodeFacts
@@ -55,7 +58,12 @@ def compose(asked: Asked) -> Piece | None:
     blocks = ["\n".join(_case(case, named, asked.language, several)) for case in cases]
     if not drivers and any(case.verdict == "unknown" for case in cases):
         blocks.append(_missing("compat.missing_driver", asked.language))
-    return _piece(asked, blocks, cases, [])
+    piece = _piece(asked, blocks, cases, [])
+    # The least driver was told: there is nothing to judge, and nothing that is not known.
+    if not drivers and gpus and all(case.verdict == "unknown" and case.floor_driver for case in cases):
+        told = [_source(card.row.source, card.row.as_of) for gpu in gpus if (card := recognise(gpu))]
+        return msgspec.structs.replace(piece, verdict=None, sources=tuple(dict.fromkeys((*piece.sources, *told))))
+    return piece
 
 
 def _piece(asked: Asked, blocks: Sequence[str], cases: Sequence[Judgement], evidence: Sequence[Evidence]) -> Piece:
@@ -121,9 +129,33 @@ def _name(case: Judgement, named: dict[str, Any], language: Language) -> str:
 def _limits(case: Judgement, language: Language) -> str | None:
     if case.floor_driver is None:
         return None
+    card = recognise(case.gpu) if case.gpu and not case.driver else None
+    told = _of_card(card, language) if card else None
     if case.min_driver is None or case.min_driver == case.floor_driver:
-        return say("compat.floor_only", language, floor=case.floor_driver)
-    return say("compat.min_driver", language, own=case.min_driver, floor=case.floor_driver)
+        software = say("compat.floor_only", language, floor=case.floor_driver)
+    else:
+        software = say("compat.min_driver", language, own=case.min_driver, floor=case.floor_driver)
+    if card is None or told is None:
+        return software
+    least = max(case.floor_driver, _least(card), key=key)
+    return f"{software} {told} **{say('compat.together', language, least=least)}**"
+
+
+def _least(card: Gpu) -> str:
+    """The least driver of a card whose branch is known: what is stated for the product, else its first branch."""
+    return max(filter(None, (card.product_min_driver, str(card.min_branch))), key=key)
+
+
+def _of_card(card: Gpu, language: Language) -> str | None:
+    """The least driver that knows a card, and the one for MIG on it; None where the facts have none."""
+    if card.min_branch is None:
+        return None
+    parts = [say("compat.card", language, gpu=card.name, least=_least(card))]
+    if card.oldest_cuda:
+        parts.append(say("compat.card_cuda", language, cuda=card.oldest_cuda))
+    if card.mig_min_driver:
+        parts.append(say("compat.card_mig", language, least=card.mig_min_driver))
+    return " ".join(parts)
 
 
 def _missing(what: str, language: Language) -> str:
@@ -140,6 +172,14 @@ def _of_driver(drivers: Sequence[str], gpus: Sequence[str], asked: Asked) -> Pie
         if row is not None and row.max_cuda:
             blocks.append(say("compat.highest", asked.language, driver=driver, cuda=row.max_cuda))
             sources.append(_source(row.source, row.as_of))
+    if not drivers:
+        cards = [card for gpu in gpus if (card := recognise(gpu)) and _of_card(card, asked.language)]
+        if cards:
+            return Piece(
+                title=say("compat.title", asked.language),
+                blocks=tuple(str(_of_card(card, asked.language)) for card in cards),
+                sources=tuple(dict.fromkeys(_source(card.row.source, card.row.as_of) for card in cards)),
+            )
     if not blocks and not drivers and not gpus:
         return None
     blocks.append(_missing("compat.missing_software" if drivers else "compat.missing_driver", asked.language))

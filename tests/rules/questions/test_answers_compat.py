@@ -84,3 +84,31 @@ def test_every_language_says_its_own_sentences(language: Language) -> None:
     assert all(source.as_of for source in piece.sources if source.url)
     others = {told(composed("compat", "check", "?", other, entities=entities)) for other in LANGUAGES}
     assert len(others) == len(LANGUAGES)
+
+
+@pytest.mark.parametrize(
+    ("entities", "least"),
+    [
+        ({"cuda": "12.6", "gpu": ["H200"]}, "525.60.13"),  # the toolkit asks for more than the card
+        ({"cuda": "12.8", "gpu": ["B200"]}, "570.133.20"),  # the card asks for more than the toolkit
+        ({"cuda": "12.9", "gpu": ["B300"]}, "575"),
+    ],
+)
+def test_the_least_driver_is_the_larger_of_what_toolkit_and_card_ask_for(entities: dict[str, Any], least: str) -> None:
+    piece = composed("compat", "check", "which minimum driver?", entities=entities)
+    assert f"So the node needs at least driver {least}." in told(piece)
+    assert (piece.verdict, piece.clarify) == (None, False)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_least_driver_of_a_card_is_told_without_software(language: Language) -> None:
+    piece = composed("compat", "check", "minimum driver?", language, entities={"gpu": ["B200", "H200"]})
+    assert [("570.133.20" in block, "520" in block) for block in piece.blocks] == [(True, False), (False, True)]
+    assert "525.53" in piece.blocks[1]  # MIG
+    assert piece.sources
+    assert (piece.verdict, piece.clarify) == (None, False)
+
+
+def test_a_card_whose_least_driver_is_not_known_asks_back() -> None:
+    piece = composed("compat", "check", "minimum driver?", entities={"gpu": ["MI300X"]})
+    assert piece.clarify
