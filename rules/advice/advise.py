@@ -7,7 +7,7 @@ import msgspec
 from rules.advice.demand import Sized, sized
 from rules.advice.manifests import manifests
 from rules.advice.model import Advice, Budget, Choice, Demand, Ranked
-from rules.advice.ranking import limit_of, rank, wishes
+from rules.advice.ranking import cheapest, limit_of, rank, wishes
 from rules.advice.request import AdviceInvalid, AdviceRequest
 from rules.advice.worth import control, worth
 from rules.facts.offers import HOURS_PER_MONTH, Catalog, FilterInvalid
@@ -78,11 +78,6 @@ def _providers(
     return rank(request, catalog, filters, size.demand, fee=choice == "managed", hours=hours)
 
 
-def _least(ranked: list[Ranked]) -> Ranked | None:
-    priced = [one for one in ranked if one.usd_month is not None]
-    return min(priced, key=lambda one: (one.usd_month or 0.0, one.provider.id), default=None)
-
-
 def _budget(
     request: AdviceRequest,
     catalog: Catalog,
@@ -94,7 +89,7 @@ def _budget(
     limit = limit_of(request, hours)
     if limit is None:
         return None
-    best = _least(kept)
+    best = cheapest(kept)
     month = best.usd_month if best else None
     if best is None or month is None or demand is None:
         return Budget(limit_usd_month=limit, best=None, best_usd_month=None, unsure=(), over_usd_month=None, ways=())
@@ -104,7 +99,7 @@ def _budget(
         limit_usd_month=limit,
         best=best.provider.name,
         best_usd_month=month,
-        unsure=(*best.unknown, *(("fee",) if best.fee_unknown else ())),
+        unsure=(*best.unknown, *best.doubts, *(("fee",) if best.fee_unknown else ())),
         over_usd_month=over,
         ways=ways or (() if over is None else (Remark(key="nothing_fits"),)),
     )
@@ -134,7 +129,7 @@ def _ways(
         changed.append(("anywhere", replace(request, region=None)))
     for key, other in changed:
         size = sized(other, catalog, wishes(other))
-        found = _least(_providers(other, catalog, size, choice, hours)[0])
+        found = cheapest(_providers(other, catalog, size, choice, hours)[0])
         if found is not None and found.usd_month is not None and found.usd_month <= limit and size.demand:
             gpus = [f"{size.demand.gpus} x {name}" for name in size.demand.gpu]
             yield Remark(key=key, values={"usd": found.usd_month, "provider": found.provider.name, "gpus": gpus})

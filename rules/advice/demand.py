@@ -5,11 +5,13 @@ from functools import cache, lru_cache
 
 import msgspec
 
+from rules.advice.doubt import Usual, a_year_before_the_newest, usual
 from rules.advice.model import Demand
 from rules.advice.request import AdviceInvalid, AdviceRequest
 from rules.advice.worth import Load
+from rules.compat.versions import key
 from rules.facts.offers import BUNDLED_RATE, Catalog, FilterInvalid, Filters, gpu_asked
-from rules.facts.offers_match import Asked
+from rules.facts.offers_match import Asked, PricedOffer
 from rules.sharing.devices import Device, any_device, device
 from rules.sharing.errors import PlanInvalid
 from rules.sharing.memory import need
@@ -17,6 +19,7 @@ from rules.sharing.model import Isolation, Remark, SharingPlan, SharingRequest, 
 from rules.sharing.plan import plan
 
 _ARM = frozenset({"gh200", "gb200", "gb300", "t4g"})
+_FORMATS = {"bf16": "8.0", "tf32": "8.0", "fp8": "8.9", "fp4": "10.0"}
 _AMD = ("MI210", "MI250", "MI300X", "MI325X", "MI350X", "MI355X")
 
 
@@ -158,7 +161,7 @@ def _isolation(request: AdviceRequest) -> Isolation:
 def _candidates(request: AdviceRequest) -> dict[str, str]:
     """One kind per model that lists tell apart, the one with least memory: the others hold no less."""
     kinds = [device(name) for name in _AMD] if request.vendor == "amd" else _nvidia()
-    return {kind.name: _word(kind.name) for kind in kinds}
+    return {kind.name: _word(kind.name) for kind in kinds if _can(kind, request.models)}
 
 
 @cache
@@ -174,6 +177,14 @@ def _nvidia() -> tuple[Device, ...]:
     return tuple(least.values())
 
 
+def _can(kind: Device, models: tuple[Workload, ...]) -> bool:
+    """Whether the hardware has the number formats: bf16 from Ampere, fp8 from Ada and Hopper, fp4 from Blackwell on."""
+    capability = min((key(row.compute_capability) for row in kind.rows if row.compute_capability), default=None)
+    if capability is None:
+        return True
+    return all(capability >= key(_FORMATS[model.precision]) for model in models if model.precision in _FORMATS)
+
+
 def _word(name: str) -> str:
     return name.replace("-", " ")
 
@@ -182,22 +193,25 @@ def _prices(catalog: Catalog, filters: Filters, kinds: Mapping[str, str]) -> dic
     """Lowest price per GPU-hour of each kind among machines that may be used; of those that lists are sure of, where
     there are any. Kinds without a price are left out."""
     asked = Asked(catalog, filters, BUNDLED_RATE)
-    least: dict[str, tuple[bool, float]] = {}
+    of_model: dict[str, list[PricedOffer]] = {}
     for provider in asked.providers():
         for offer in asked.fitting(provider.id)[0]:
-            if not offer.usd_gpu_hour or (offer.offer.gpu_count or 0) < 1:
-                continue
             model = _model(offer.offer.gpu_model)
-            if model:
-                doubt = (offer.price_line or bool(offer.unknown), offer.usd_gpu_hour)
-                least[model] = min(doubt, least.get(model, doubt))
+            if model and offer.usd_gpu_hour and (offer.offer.gpu_count or 0) >= 1:
+                of_model.setdefault(model, []).append(offer)
+    since = a_year_before_the_newest(catalog)
     prices = {}
     for name, word in kinds.items():
         model = gpu_asked(word).model
-        of_kind = least.get(model) or least.get(gpu_asked(_word(name)).model)
+        of_kind = of_model.get(model) or of_model.get(gpu_asked(_word(name)).model)
         if of_kind:
-            prices[name] = of_kind[1]
+            prices[name] = _lowest(of_kind, usual(of_kind, since))
     return prices
+
+
+def _lowest(offers: list[PricedOffer], known: Usual) -> float:
+    doubtful = [(len(one.unknown) + len(list(known.doubts(one))), one.usd_gpu_hour or 0.0) for one in offers]
+    return min((doubts > 0, price) for doubts, price in doubtful)[1]
 
 
 @lru_cache(maxsize=1024)

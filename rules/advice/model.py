@@ -79,6 +79,7 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
         fee_usd_month: of the control plane over a whole month; None: not documented, or there is none to pay.
         fee_unknown: a fee may come on top, and is not documented.
         usd_month: machines and fee as far as known.
+        doubts: why the price is not to be taken at its word (:mod:`rules.advice.doubt`).
         over_budget_usd: above the budget; None within it or without one.
         reasons_for, reasons_against: what sets it apart.
     """
@@ -93,6 +94,7 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     fee_usd_month: float | None
     fee_unknown: bool
     usd_month: float | None
+    doubts: tuple[str, ...]
     over_budget_usd: float | None
     reasons_for: tuple[Remark, ...]
     reasons_against: tuple[Remark, ...]
@@ -119,7 +121,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         best_usd_month: None where no price is known; best: whose it is. over_usd_month: by how much it is missed; None
             when it is met or unknown.
-        unsure: wishes that are not documented of the cheapest, and ``fee`` where its control plane may cost more.
+        unsure: of the cheapest: wishes that are not documented, doubts about its price, and ``fee`` where its control
+            plane may cost more.
         ways: what would fit, worked out; empty within the budget.
     """
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from rules.advice.doubt import Usual, a_year_before_the_newest, usual
 from rules.advice.model import Choice, Demand, Ranked
 from rules.advice.request import AdviceRequest
 from rules.facts.offers import BUNDLED_RATE, HOURS_PER_MONTH, Catalog, Filters
@@ -63,25 +64,36 @@ def rank(
     ordinary = Asked(catalog, msgspec.structs.replace(filters, spot=False), BUNDLED_RATE)
     spot = Asked(catalog, msgspec.structs.replace(filters, spot=True), BUNDLED_RATE) if request.interruptible else None
     plain = Asked(catalog, filters, BUNDLED_RATE)
-    kept, out = [], []
+    found, out = [], []
     for provider in plain.providers():
         match = plain.match(provider)
         if match.verdict == "fails":
-            out.append(_ranked(request, match, None, fee=fee, hours=hours))
+            out.append(_ranked(request, match, None, (), fee=fee, hours=hours))
             continue
         offers = list(ordinary.fitting(provider.id)[0])
         if spot is not None and not (provider.spot and provider.spot.available is False):
             offers += spot.fitting(provider.id)[0]
-        bill = _cheapest(request, offers, demand)
+        found.append((match, offers))
+    known = usual((one for _, offers in found for one in offers), a_year_before_the_newest(catalog))
+    kept = []
+    for match, offers in found:
+        bill = _cheapest(request, offers, demand, known)
         if bill is None and (not match.offers or request.marketplace is False) and _unlisted(match):
             continue
-        kept.append(_ranked(request, match, bill, fee=fee, hours=hours))
+        doubts = tuple(known.doubts(bill.offer)) if bill else ()
+        kept.append(_ranked(request, match, bill, doubts, fee=fee, hours=hours))
     kept.sort(key=_order)
     return _told_apart(kept), out
 
 
 def _order(one: Ranked) -> tuple[object, ...]:
-    return (one.offer is None, len(one.unknown), one.usd_month is None, one.usd_month or 0.0, one.provider.id)
+    return (
+        one.offer is None,
+        len(one.unknown) + len(one.doubts),
+        one.usd_month is None,
+        one.usd_month or 0.0,
+        one.provider.id,
+    )
 
 
 def _unlisted(match: ProviderMatch) -> bool:
@@ -90,15 +102,15 @@ def _unlisted(match: ProviderMatch) -> bool:
     return any(check.verdict == "unknown" for check in about) or not about
 
 
-def _cheapest(request: AdviceRequest, offers: list[PricedOffer], demand: Demand) -> _Bill | None:
+def _cheapest(request: AdviceRequest, offers: list[PricedOffer], demand: Demand, known: Usual) -> _Bill | None:
     bills = [bill for offer in offers if (bill := _bill(request, offer, demand)) is not None]
-    return min(bills, key=_doubt, default=None)
+    return min(bills, key=lambda bill: _doubt(bill, known), default=None)
 
 
-def _doubt(bill: _Bill) -> tuple[object, ...]:
+def _doubt(bill: _Bill, known: Usual) -> tuple[object, ...]:
     offer = bill.offer
     name = (offer.offer.instance_type, offer.offer.region or "")
-    return (len(offer.unknown), bill.machines is None, bill.usd_hour, bill.gpus, *name)
+    return (len(offer.unknown) + len(list(known.doubts(offer))), bill.usd_hour, bill.gpus, *name)
 
 
 def _bill(request: AdviceRequest, offer: PricedOffer, demand: Demand) -> _Bill | None:
@@ -117,7 +129,15 @@ def _bill(request: AdviceRequest, offer: PricedOffer, demand: Demand) -> _Bill |
     return _Bill(offer, machines, machines * count, machines * price)
 
 
-def _ranked(request: AdviceRequest, match: ProviderMatch, bill: _Bill | None, *, fee: bool, hours: float) -> Ranked:
+def _ranked(
+    request: AdviceRequest,
+    match: ProviderMatch,
+    bill: _Bill | None,
+    doubts: tuple[str, ...],
+    *,
+    fee: bool,
+    hours: float,
+) -> Ranked:
     of_cluster = match.control_plane_usd_hour if fee else None
     fee_month = None if of_cluster is None else of_cluster * HOURS_PER_MONTH
     machines_month = bill.usd_hour * hours if bill else None
@@ -135,6 +155,7 @@ def _ranked(request: AdviceRequest, match: ProviderMatch, bill: _Bill | None, *,
         fee_usd_month=fee_month,
         fee_unknown=fee and of_cluster is None,
         usd_month=month,
+        doubts=doubts,
         over_budget_usd=over,
         reasons_for=(),
         reasons_against=(),
@@ -170,8 +191,8 @@ def _against(ranked: Ranked) -> Iterator[Remark]:
     offer = ranked.offer
     if offer is None:
         yield Remark(key="no_price")
-    elif offer.price_line:
-        yield Remark(key="price_line")
+    for doubt in ranked.doubts:
+        yield Remark(key=doubt)
     if offer is not None and offer.purchase == "spot":
         notice = ranked.provider.spot.notice_seconds if ranked.provider.spot else None
         yield Remark(key="spot_notice", values={"seconds": notice}) if notice else Remark(key="spot_notice_unknown")
@@ -183,11 +204,16 @@ def _against(ranked: Ranked) -> Iterator[Remark]:
         yield Remark(key="drivers_yours")
 
 
+def cheapest(kept: list[Ranked]) -> Ranked | None:
+    """The one with the lowest price of a month that is not doubtful; a doubtful one where there is no other."""
+    priced = [one for one in kept if one.usd_month is not None]
+    return min(priced, key=lambda one: (bool(one.doubts), one.usd_month or 0.0, one.provider.id), default=None)
+
+
 def _told_apart(kept: list[Ranked]) -> list[Ranked]:
     """The cheapest is named, wherever in the order it stands."""
-    priced = [one for one in kept if one.usd_month is not None]
-    if not priced:
+    least = cheapest(kept)
+    if least is None:
         return kept
-    least = min(priced, key=lambda one: (one.usd_month or 0.0, one.provider.id))
     said = msgspec.structs.replace(least, reasons_for=(Remark(key="cheapest"), *least.reasons_for))
     return [said if one is least else one for one in kept]

@@ -22,7 +22,9 @@ def document(advice: Advice, language: Language) -> dict[str, Any]:
             "text": words().choices[advice.control.choice].in_(language),
             "reasons": _said(advice.control.reasons, language),
         },
-        "demand": msgspec.to_builtins(advice.demand),
+        "demand": None
+        if advice.demand is None
+        else {**msgspec.to_builtins(advice.demand), "gpu": list(advice.demand.gpu)},
         "sharing": None if advice.sharing is None else plan_document(advice.sharing, language),
         "hours_per_month": advice.hours_per_month,
         "providers": [_provider(one, language) for one in advice.providers],
@@ -94,6 +96,7 @@ def _provider(one: Ranked, language: Language) -> dict[str, Any]:
         "fee_usd_month": _money(one.fee_usd_month),
         "fee_unknown": one.fee_unknown,
         "usd_month": _money(one.usd_month),
+        "doubts": list(one.doubts),
         "over_budget_usd": _money(one.over_budget_usd),
         "price_as_of": offer.as_of if offer else None,
         "price_read": offer.read if offer else None,

@@ -78,6 +78,7 @@ class RankedDocument(msgspec.Struct, frozen=True, kw_only=True):
         machines: null for a price per GPU in a list. gpus: that are paid.
         fee_usd_month: of the control plane; null where it is not documented (`fee_unknown`) or there is none to pay.
         usd_month: machines and fee as far as known; null without a price.
+        doubts: `price_line` (of a GPU in a list), `price_old` (over a year), `price_low` (far below what others ask).
         price_as_of: date of the price; price_read: day on which an undated list was read.
     """
 
@@ -94,6 +95,7 @@ class RankedDocument(msgspec.Struct, frozen=True, kw_only=True):
     fee_usd_month: float | None
     fee_unknown: bool
     usd_month: float | None
+    doubts: list[str]
     over_budget_usd: float | None
     price_as_of: str | None
     price_read: str | None

@@ -98,7 +98,7 @@ def test_no_provider_that_fails_a_wish_is_ranked_and_gaps_come_later() -> None:
     found = advice(**NODES)
     assert all(check.verdict != "fails" for one in found.providers for check in one.checks)
     assert all(one.failed for one in found.ruled_out)
-    gaps = [len(one.unknown) for one in found.providers if one.offer]
+    gaps = [len(one.unknown) + len(one.doubts) for one in found.providers if one.offer]
     assert gaps == sorted(gaps)
     asked = {check.filter for check in found.providers[0].checks}
     assert {"interconnect", "shared_storage", "feature", "gpu_count"} <= asked
@@ -215,3 +215,26 @@ def test_a_wrong_value_is_named(request_: dict[str, Any], field: str) -> None:
     with pytest.raises(AdviceInvalid) as caught:
         advise(read(request_), catalog())
     assert caught.value.field == field
+
+
+def test_old_and_unbelievable_prices_are_shown_with_their_doubt_and_do_not_decide() -> None:
+    old = msgspec.structs.replace(offer("old", 1, 0.9), as_of="2025-03-07")
+    assert on(own(offer("fair", 1, 1.0), old)).providers[0].usd_hour == 3.0
+    (only,) = on(own(old, msgspec.structs.replace(offer("x", 8, 9.0), gpu_model="H100"))).providers
+    assert only.doubts == ("price_old",)
+    assert "price_old" in {item.key for item in only.reasons_against}
+    slip = msgspec.structs.replace(offer("slip", 1, 0.02), provider="other")
+    fair = msgspec.structs.replace(offer("fair", 1, 1.1), provider="third")
+    found = own(offer("one", 1, 1.0), slip, fair)
+    named = {name: msgspec.convert({"id": name, "name": name}, Provider) for name in ("mine", "other", "third")}
+    ranked = on(Catalog(named, found.book)).providers
+    assert [(one.provider.id, one.doubts) for one in ranked] == [("mine", ()), ("third", ()), ("other", ("price_low",))]
+    assert "cheapest" in {item.key for item in ranked[0].reasons_for}
+
+
+def test_the_cheapest_is_no_slip_of_a_list() -> None:
+    found = advice(kind="notebook", gpu=["L4"])
+    (least,) = [one for one in found.providers if "cheapest" in {item.key for item in one.reasons_for}]
+    assert not least.doubts
+    assert found.providers[0].usd_hour is not None
+    assert found.providers[0].usd_hour > 0.1
