@@ -18,7 +18,7 @@ normal form.
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -44,6 +44,7 @@ from rules.facts.objects import (
     ResourceRequirements,
     Taint,
     Toleration,
+    Trimmed,
     VolumeMount,
 )
 
@@ -108,6 +109,20 @@ def trim_node(node: Node, shelf: Shelf) -> Node:
             images=[shelf.share("image", tidy_image(item)) for item in status.images] if status.images else None,
         ),
     )
+
+
+def reusing(old: Value, new: Value) -> Value:
+    """``new``, with every part that is equal to the same part of ``old`` taken from there: what two versions of an
+    object have in common is held once, and so is what ``old`` shares with others."""
+    if type(old) is not type(new):
+        return new
+    if old == new:
+        return old
+    if isinstance(new, Trimmed):
+        return type(new)(*[reusing(getattr(old, name), getattr(new, name)) for name in new.__struct_fields__])
+    if isinstance(new, list) and isinstance(old, list) and len(old) == len(new):
+        return cast("Value", [reusing(*pair) for pair in zip(old, new, strict=True)])
+    return new
 
 
 def trim_pod(pod: Pod, shelf: Shelf) -> Pod:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from rules.facts.objects import Condition, Node
+from rules.facts.trim import reusing
 from rules.findings import Unreadable
 from service.clusters.kinds import KindSpec
 from service.clusters.wire import WatchEvent
@@ -89,7 +90,7 @@ class Drawer:
             gone = self.objects.pop(key, None) is not None
             return gone and self.spec.kind not in QUIET
         old = self.objects.get(key)
-        self.objects[key] = event.object
+        self.objects[key] = event.object if old is None else reusing(old, event.object)
         return self.spec.kind not in QUIET and (old is None or matters(old, event.object))
 
     def confirm(self, now: float) -> None:

@@ -103,6 +103,7 @@ class _Shared:
 
     shelf = Shelf()
     lists = 0
+    changes = Shelf(1_000)  # small, as it is kept: a changed object shares most with what it was before
     protobuf: "ProtobufDecoder | None" = None
 
 
@@ -192,5 +193,5 @@ def decode_event(spec: KindSpec, line: bytes) -> WatchEvent:
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         where = path_of(str(error))
         raise PageInvalid(f"{f'{where}: ' if where else ''}expected a change; {problem_of(error)}") from error
-    item = _trim(item, _Shared.shelf)
+    item = _trim(item, _Shared.changes)
     return WatchEvent(type=kind, object=item, resource_version=item.metadata.resourceVersion or "")

@@ -3,9 +3,9 @@
 A body is the four bytes ``k8s\\0``, then a ``runtime.Unknown`` that names the kind and holds the list (apimachinery
 pkg/runtime/serializer/protobuf). Objects come out as :mod:`rules.facts.trim` leaves those that came as JSON.
 
-What makes it fast: pods are cut out of the page by where their fields lie (:mod:`service.clusters.protobuf.layout`), and
-bytes that were seen before (a template's containers, the labels of its pods) are not decoded again but looked up. So
-the objects of one template share their parts as well, which is what keeps a large cluster small.
+What makes it fast: pods are cut out of the page by the places of their fields (:mod:`.layout`), and bytes that were
+seen before (a template's containers, the labels of its pods) are not decoded again but looked up. So the objects of one
+template share their parts as well, which is what keeps a large cluster small.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -143,3 +143,19 @@ def test_what_matters_is_told_for_every_field() -> None:
     one, other = listed(pod("a"), pod("a", on="n"), version=1)
     assert matters(one, other)
     assert not matters(one, msgspec.structs.replace(one))
+
+
+def test_a_changed_object_keeps_what_did_not_change() -> None:
+    drawer = Drawer(BY_KIND["Pod"], stale_after=60)
+    before = pod("a", on="gpu-1")
+    drawer.replace(listed(before, version=1), "1", 0)
+    [old] = drawer.objects.values()
+    after = {**before, "metadata": {**before["metadata"], "labels": {"app": "y"}}}
+    event = change("MODIFIED", after, 2)
+    assert drawer.apply(event, 1)
+    [new] = drawer.objects.values()
+    assert new == event.object
+    assert new.metadata.labels == {"app": "y"}
+    assert new.spec is old.spec
+    assert new.status is old.status
+    assert (old.metadata.resourceVersion, new.metadata.resourceVersion) == ("1", "2")
