@@ -7,6 +7,7 @@ The tree (``*`` is declared there)::
     │   ├── SnapshotInvalid *           a snapshot file cannot be read
     │   ├── ConfigInvalid               the settings cannot be used: file, line, what was expected
     │   ├── ClusterUnknown              no cluster of that name is configured
+    │   ├── AnswerUnknown               no answer on record has that id
     │   ├── AuditUnknown                no audit has that id
     │   ├── RuleUnknown                 no rule has that id
     │   ├── ProviderUnknown             no provider has that id, or no prices can be fetched for it

@@ -52,7 +52,7 @@ def _text(look: Look, gpus: int, variant: int) -> str:
         "checksum/config": "%(digest)s",
         "prometheus.io/port": "8080",
         "prometheus.io/scrape": "true",
-        **({"kubectl.kubernetes.io/restartedAt": "%(created)s"} if look == "web" else {}),
+        **({"kubectl.kubernetes.io/restartedAt": "%(rolled)s"} if look == "web" else {}),
     }
     owner = {"daemon": ("apps/v1", "DaemonSet"), "cron": ("batch/v1", "Job"), "finished": ("batch/v1", "Job")}
     version, kind = owner.get(look, ("apps/v1", "ReplicaSet"))

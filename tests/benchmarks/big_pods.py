@@ -102,6 +102,7 @@ def written(pod: Planned, *, version: int | None = None, restarts: int = 0) -> s
         "hash": suffix(number // REPLICAS, 9),
         "version": 2_000_000 + number if version is None else version,
         "created": ago(started + 40),
+        "rolled": ago(600 + number // REPLICAS * 37 % 1_900_000),  # the same for all pods of a roll-out
         "started": ago(started),
         "recently": ago(number % 280),
         "node": big_nodes.node_name(pod.node) if pod.node >= 0 else "",
