@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
-from rules.facts.objects import ContainerStatus, OtherObject, PodSpec, Toleration
+from rules.facts.objects import ContainerStatus, OtherObject, PodSpec
 from rules.findings import ObjectRef
 
 from ._scheduling import selects, untolerated_taints
@@ -284,16 +284,32 @@ def kept_off_by_taints(item: OtherObject, node: NodeFacts) -> tuple[str, ...]:
     """Keys of the node's taints that a DaemonSet does not tolerate, without those that pass: the DaemonSet controller
     adds tolerations for not-ready, unreachable, pressure and unschedulable nodes; autoscalers, termination handlers and
     health agents taint nodes that go away or are under repair."""
-    tolerations = msgspec.convert(template_of(item).get("tolerations") or [], list[Toleration])
+    tolerations = _placing(item).tolerations or []
     return tuple(key for key in untolerated_taints(node, tolerations) if not _PASSING.search(key))
 
 
 def selects_node(item: OtherObject, node: NodeFacts) -> bool:
     """Whether a DaemonSet's nodeSelector and required node affinity admit the node."""
-    spec = msgspec.convert(
-        {key: value for key, value in template_of(item).items() if key in ("nodeSelector", "affinity")}, PodSpec
-    )
-    return selects(spec, node.name, node.labels)
+    return selects(_placing(item), node.name, node.labels)
+
+
+_MOST_PLACED = 1000
+_placed: dict[int, tuple[OtherObject, PodSpec]] = {}
+"""What decides where pods of DaemonSets go, by the identity of the DaemonSet, which the entry holds."""
+
+
+def _placing(item: OtherObject) -> PodSpec:
+    known = _placed.get(id(item))
+    if known is None:
+        template = template_of(item)
+        spec = msgspec.convert({key: template[key] for key in _WHERE if template.get(key)}, PodSpec)
+        if len(_placed) >= _MOST_PLACED:
+            _placed.clear()
+        known = _placed[id(item)] = (item, spec)
+    return known[1]
+
+
+_WHERE = ("nodeSelector", "affinity", "tolerations")
 
 
 def selector_labels(item: OtherObject) -> list[str]:

@@ -196,7 +196,7 @@ def _by_nodes(facts: ClusterFacts, pod: PodFacts, fits: View, reasons: tuple[Rea
         if missing is not None:
             return missing
     if nearest.has_free:
-        return _beyond_objects(reasons, judged, nearest)
+        return _beyond_objects(facts, reasons, judged, nearest)
     if not judged.groups:
         return Diagnosis(cause="no_gpu_node", remedy="no_gpu_node", opening=note("no_gpu_node"))
     if not judged.admitted.groups:
@@ -208,7 +208,7 @@ def _by_nodes(facts: ClusterFacts, pod: PodFacts, fits: View, reasons: tuple[Rea
         cause = "too_small"
         remedy = "too_small_tainted" if Obstacle.TAINT in kinds else cause
     outside = fits.where(lambda group: group.obstacles == {Obstacle.SELECTOR})
-    opening = note("free_elsewhere", at=names(node.ref for node in outside.nodes), selector=selector_of(pod))
+    opening = note("free_elsewhere", at=_at(facts, outside), selector=selector_of(pod))
     return Diagnosis(cause=cause, remedy=remedy, judged=judged, nearest=nearest, opening=opening if outside else None)
 
 
@@ -260,7 +260,7 @@ _BEYOND: tuple[tuple[str, Callable[[Reason], bool]], ...] = (
 )
 
 
-def _beyond_objects(reasons: tuple[Reason, ...], judged: View, nearest: View) -> Diagnosis:
+def _beyond_objects(facts: ClusterFacts, reasons: tuple[Reason, ...], judged: View, nearest: View) -> Diagnosis:
     """Some node looks free: the reason lies in what only the scheduler knows."""
     for cause, applies in _BEYOND:
         matching = [reason for reason in reasons if applies(reason)]
@@ -270,10 +270,18 @@ def _beyond_objects(reasons: tuple[Reason, ...], judged: View, nearest: View) ->
             return Diagnosis(
                 cause=cause, remedy=cause, judged=judged, nearest=nearest, opening=opening, enumerate_nodes=False
             )
-    opening = note("unclear", at=names(node.ref for node in nearest.nodes))
+    opening = note("unclear", at=_at(facts, nearest))
     return Diagnosis(
         cause="unclear", remedy="unclear", judged=judged, nearest=nearest, opening=opening, enumerate_nodes=False
     )
+
+
+def _at(facts: ClusterFacts, view: View) -> list[str]:
+    """The nodes by name, worked out once for all pods that see the same ones."""
+    told = facts.remember("names of GPU nodes", dict[tuple[int, ...], list[str]])
+    if view.places not in told:
+        told[view.places] = names(node.ref for node in view.nodes)
+    return told[view.places]
 
 
 def _message(facts: ClusterFacts, pod: PodFacts) -> str | None:

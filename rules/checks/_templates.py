@@ -12,6 +12,7 @@ import msgspec
 
 from rules.facts.cluster import ClusterFacts, PodFacts
 from rules.facts.objects import OtherObject, PodSpec
+from rules.facts.resources import gpu_name
 from rules.findings import ObjectRef
 
 from ._workloads import owners
@@ -37,7 +38,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def templates(facts: ClusterFacts) -> Iterator[Template]:
-    """Templates of all workloads that are not finished, sorted by kind and name."""
+    """Templates that ask for GPUs, of all workloads that are not finished, sorted by kind and name."""
     pods: dict[ObjectRef, list[PodFacts]] = {}
     tops: dict[ObjectRef, list[PodFacts]] = {}
     for pod in facts.gpu_pods:
@@ -53,7 +54,8 @@ def templates(facts: ClusterFacts) -> Iterator[Template]:
             ref = ObjectRef(item.kind or kind, item.metadata.namespace or "", item.metadata.name)
             if _owned(facts, item) or _finished(item):
                 continue
-            for spec in _specs(item.spec):
+            # Only what asks for a GPU, or has pods that do, is worth a closer look.
+            for spec in _specs(item.spec, gpus_only=ref not in tops):
                 read.add(ref)
                 yield Template(ref=ref, spec=spec, active=_active(item), pods=tuple(pods.get(ref, ())))
     for ref, members in sorted(tops.items()):
@@ -82,26 +84,36 @@ def _active(item: OtherObject) -> bool:
     return not suspended and spec.get("replicas") != 0
 
 
-def _specs(value: Any, depth: int = 0) -> Iterator[PodSpec]:
-    """Pod specs somewhere in an object."""
+def _specs(value: Any, depth: int = 0, *, gpus_only: bool) -> Iterator[PodSpec]:
+    """Pod specs somewhere in an object; with ``gpus_only`` those whose containers name a GPU."""
     if depth > _MAX_DEPTH:
         return
     if isinstance(value, dict):
         if _is_pod_spec(value):
-            spec = _convert(value)
+            spec = None if gpus_only and not _names_gpu(value) else _convert(value)
             if spec is not None:
                 yield spec
             return
         for inner in value.values():
-            yield from _specs(inner, depth + 1)
+            yield from _specs(inner, depth + 1, gpus_only=gpus_only)
     elif isinstance(value, list):
         for inner in value:
-            yield from _specs(inner, depth + 1)
+            yield from _specs(inner, depth + 1, gpus_only=gpus_only)
 
 
 def _is_pod_spec(value: Mapping[str, Any]) -> bool:
     containers = value.get("containers")
     return isinstance(containers, list) and any(isinstance(item, dict) and item.get("image") for item in containers)
+
+
+def _names_gpu(value: Mapping[str, Any]) -> bool:
+    for container in value["containers"]:
+        resources = container.get("resources") if isinstance(container, dict) else None
+        for field in ("limits", "requests"):
+            amounts = resources.get(field) if isinstance(resources, dict) else None
+            if isinstance(amounts, dict) and any(isinstance(name, str) and gpu_name(name) for name in amounts):
+                return True
+    return False
 
 
 def _convert(value: Mapping[str, Any]) -> PodSpec | None:

@@ -148,8 +148,8 @@ class _Kinds:
             door = _number((node.ready is True, node.unschedulable, hard), doors, node, self._doors)
             stock = _number((node.resources, node.vendor), stocks, node, self._stocks)
             shapes.setdefault((door, stock), []).append(place)
-        self._shapes = shapes
-        self._admitted: dict[bytes, list[tuple[int, int, bool, list[int]]]] = {}
+        self._shapes = {shape: frozenset(places) for shape, places in shapes.items()}
+        self._admitted: dict[bytes, list[tuple[int, int, bool, frozenset[int]]]] = {}
         self._classes: dict[tuple[str, ...] | None, list[list[int]]] = {}
         self._views: dict[tuple[View, tuple[tuple[str, Decimal], ...]], View] = {}
         self._seen: dict[tuple[bytes, bytes, tuple[tuple[str, int], ...]], View] = {}
@@ -195,34 +195,34 @@ class _Kinds:
             found = self._seen[key] = View(self._nodes, self._judged(pod, self._selected(selector, spec)))
         return found
 
-    def _judged(self, pod: PodFacts, shapes: list[tuple[int, int, bool, list[int]]]) -> Iterator[Alike]:
+    def _judged(self, pod: PodFacts, shapes: list[tuple[int, int, bool, frozenset[int]]]) -> Iterator[Alike]:
         doors = [at_the_door(pod, node) for node in self._doors]
         stocks = [in_stock(pod, node) for node in self._stocks]
-        parts: dict[_Door, list[list[int]]] = {}
+        parts: dict[_Door, list[frozenset[int]]] = {}
         for door, stock, admitted, places in shapes:
+            if not places:
+                continue
             obstacles, tolerable, sick = doors[door]
             every = obstacles | stocks[stock]
             every = every if admitted else every | {Obstacle.SELECTOR}
             parts.setdefault((every, tolerable, sick), []).append(places)
         return (Alike(*door, lacking=(), places=_merged(places)) for door, places in parts.items())
 
-    def _selected(self, key: bytes, spec: PodSpec | None) -> list[tuple[int, int, bool, list[int]]]:
+    def _selected(self, key: bytes, spec: PodSpec | None) -> list[tuple[int, int, bool, frozenset[int]]]:
         """Kinds of nodes, split by whether the selector admits them."""
         found = self._admitted.get(key)
         if found is None:
             inside = self._inside(spec)
             found = self._admitted[key] = []
             for (door, stock), places in self._shapes.items():
-                halves: dict[bool, list[int]] = {}
-                for place in places:
-                    halves.setdefault(place in inside, []).append(place)
-                found.extend((door, stock, admitted, half) for admitted, half in halves.items())
+                found.append((door, stock, True, places & inside))
+                found.append((door, stock, False, places - inside))
         return found
 
-    def _inside(self, spec: PodSpec | None) -> frozenset[int] | range:
+    def _inside(self, spec: PodSpec | None) -> frozenset[int]:
         """Places of nodes that the selector admits. Nodes with the same values of its labels are one to it."""
         if spec is None or not (spec.nodeSelector or spec.affinity):
-            return range(len(self._nodes))
+            return frozenset(range(len(self._nodes)))
         labels = selector_keys(spec)
         if labels not in self._classes:
             classes: dict[object, list[int]] = {}

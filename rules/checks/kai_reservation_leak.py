@@ -21,17 +21,18 @@ from collections.abc import Iterator
 
 from rules.checks._kit import age, found, gpus, of, seconds, short
 from rules.engine import Rule
+from rules.facts import marks
 from rules.facts.cluster import ClusterFacts, PodFacts
 from rules.findings import Finding, ObjectRef, Severity
 from rules.policy import Policy
 
-NAMESPACES = ("kai-resource-reservation", "runai-reservation")
+NAMESPACES = marks.RESERVING_NAMESPACES
 GROUP = "runai-gpu-group"
 
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per reservation pod."""
-    reserving = [pod for pod in facts.pods if pod.ref.namespace in NAMESPACES and not pod.terminal]
+    reserving = [pod for pod in facts.marked(marks.RESERVES) if not pod.terminal]
     used = {
         group
         for pod in facts.pods

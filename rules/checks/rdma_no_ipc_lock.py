@@ -60,4 +60,5 @@ RULE = Rule(
     needs=("Node", "Pod"),
     check=check,
     doc=__doc__ or "",
+    alone="Pod",
 )

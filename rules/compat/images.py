@@ -85,10 +85,11 @@ _PLAIN_REST = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def parse(ref: str | None) -> Reference | None:
     """Take an image reference apart; None for a text that is none."""
     text = (ref or "").strip().removeprefix("docker://").removeprefix("docker-pullable://")
-    if not text or len(text) > 600 or any(char.isspace() for char in text):
+    if not text or len(text) > 600 or text.split(maxsplit=1) != [text]:
         return None
     text, _, digest = text.partition("@")
     host = None

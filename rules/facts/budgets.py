@@ -5,7 +5,7 @@ Source: kubernetes/api policy/v1 types.go; kubernetes v1.36 pkg/controller/disru
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -60,37 +60,60 @@ class Budget(msgspec.Struct, frozen=True):
 def budgets(items: Iterable[OtherObject], pods: Iterable[PodFacts]) -> tuple[Budget, ...]:
     """Budgets with the unfinished pods that they select."""
     found = tuple(items)
-    wanted = {item.metadata.namespace or "" for item in found}
-    labelled = _Labelled(pod for pod in pods if pod.ref.namespace in wanted and not pod.terminal)
+    labelled = _Labelled((item.metadata.namespace or "", (item.spec or {}).get("selector")) for item in found)
+    for pod in pods:
+        labelled.add(pod)
     return tuple(_budget(item, labelled) for item in found)
 
 
 class _Labelled:
-    """Pods by namespace, and by the labels that were asked for."""
+    """Unfinished pods that selectors may select: by namespace, and by the first label that each asks for.
 
-    def __init__(self, pods: Iterable[PodFacts]) -> None:
-        self._by_namespace: dict[str, list[PodFacts]] = {}
-        for pod in pods:
-            self._by_namespace.setdefault(pod.ref.namespace, []).append(pod)
-        self._by_label: dict[tuple[str, str], dict[str | None, list[PodFacts]]] = {}
+    Args:
+        selectors: with their namespaces.
+    """
+
+    def __init__(self, selectors: Iterable[tuple[str, object]]) -> None:
+        self._every: dict[str, list[PodFacts]] = {}
+        self._by_label: dict[str, dict[str, dict[str | None, list[PodFacts]]]] = {}
+        for namespace, selector in selectors:
+            first = _first_label(selector)
+            if first is None:
+                self._every.setdefault(namespace, [])
+            else:
+                self._by_label.setdefault(namespace, {}).setdefault(first[0], {}).setdefault(first[1], [])
+
+    def add(self, pod: PodFacts) -> None:
+        """Sort a pod in where one of the selectors may want it."""
+        namespace = pod.ref.namespace
+        by_label = self._by_label.get(namespace)
+        every = self._every.get(namespace)
+        if (by_label is None and every is None) or pod.terminal:
+            return
+        if every is not None:
+            every.append(pod)
+        labels = pod.pod.metadata.labels or {}
+        for label, values in (by_label or {}).items():
+            members = values.get(labels.get(label))
+            if members is not None:
+                members.append(pod)
 
     def selected(self, namespace: str, selector: object) -> tuple[PodFacts, ...]:
         """Pods of a namespace that a LabelSelector selects."""
         if not isinstance(selector, Mapping):
             return ()
-        pods: Sequence[PodFacts] = self._by_namespace.get(namespace, ())
-        for label, value in (selector.get("matchLabels") or {}).items():
-            pods = self._with(namespace, label).get(value, ()) if isinstance(value, str | None) else ()
-            break
+        first = _first_label(selector)
+        pods = self._every[namespace] if first is None else self._by_label[namespace][first[0]][first[1]]
+        if first is not None and len(selector["matchLabels"]) == 1 and not selector.get("matchExpressions"):
+            return tuple(pods)
         return tuple(pod for pod in pods if selector_matches(selector, pod.pod.metadata.labels or {}))
 
-    def _with(self, namespace: str, label: str) -> dict[str | None, list[PodFacts]]:
-        found = self._by_label.get((namespace, label))
-        if found is None:
-            found = self._by_label[namespace, label] = {}
-            for pod in self._by_namespace.get(namespace, ()):
-                found.setdefault((pod.pod.metadata.labels or {}).get(label), []).append(pod)
-        return found
+
+def _first_label(selector: object) -> tuple[str, str | None] | None:
+    """The first label that a selector asks for, where its value is text or nothing."""
+    labels = selector.get("matchLabels") if isinstance(selector, Mapping) else None
+    first = next(iter(labels.items()), None) if labels else None
+    return first if first is not None and isinstance(first[1], str | None) else None
 
 
 def _budget(item: OtherObject, pods: _Labelled) -> Budget:

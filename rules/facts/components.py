@@ -202,6 +202,7 @@ def is_component(name: str, labels: Mapping[str, str] | None = None, images: Ite
     return next(iter(_rows_of((name, *_label_names(labels)), tuple(map(repository, images)))), None)
 
 
+@lru_cache(maxsize=16384)
 def _rows_of(names: tuple[str, ...], images: tuple[str, ...]) -> tuple[str, ...]:
     found = [ident for name in names for ident in _rows_of_name(name)]
     if "mps_daemon" not in found:  # it shares the image of the device plugin
@@ -291,10 +292,15 @@ def _workloads(facts: "ClusterFacts") -> Iterator[Seen]:
                 yield Seen(ref_of(item), rows, workload_health(item))
     owners: set[ObjectRef] = set()
     met: set[tuple[str, str, str]] = set()
+    told = {kind for kind in _WORKLOADS if facts.knows(kind)}
+    if "Deployment" in told:
+        told.add("ReplicaSet")
     for pod in facts.pods:
         if pod.terminal:
             continue
         if pod.controller is not None:
+            if pod.controller.kind in told:
+                continue
             # Pods of one controller have one owner.
             mark = (pod.ref.namespace, pod.controller.kind, pod.controller.name)
             if mark in met:

@@ -7,7 +7,7 @@ follows from it, and it follows from the pod's own object alone.
 
 from rules.facts.groups import CONTROLLERS, GROUP_MARKS, KUEUE_QUEUE, SCHEDULERS, TRAINING_KINDS, VOLCANO_JOBS
 from rules.facts.kinds import group_of
-from rules.facts.objects import Container, OwnerReference, Pod
+from rules.facts.objects import Container, ObjectMeta, OwnerReference, Pod
 
 GROUPED = 1
 """A label or controller of multi-node workloads (:func:`~rules.facts.groups.workload_groups`)."""
@@ -25,6 +25,10 @@ SCHEDULED_ELSEWHERE = 32
 WAITS = 64
 """Phase Pending and no node."""
 
+RESERVES = 128
+"""A namespace in which schedulers that split GPUs reserve them."""
+
+RESERVING_NAMESPACES = ("kai-resource-reservation", "runai-reservation")
 EXEMPT_ANNOTATION = "gpu-advisor.io/exempt"
 AUTOSCALER = "cluster-autoscaler"
 _DEFAULT_SCHEDULERS = (None, "", "default-scheduler")
@@ -32,25 +36,13 @@ _DEFAULT_SCHEDULERS = (None, "", "default-scheduler")
 
 def marks_of(pod: Pod, controller: OwnerReference | None, phase: str) -> int:
     """The marks of a pod, in one number."""
-    metadata, spec, status = pod.metadata, pod.spec, pod.status
-    labels, name = metadata.labels, metadata.name
-    found = 0
-    if labels:
-        if not GROUP_MARKS.isdisjoint(labels):
-            found |= GROUPED
-        if labels.get(KUEUE_QUEUE):
-            found |= QUEUED
+    spec, status = pod.spec, pod.status
+    found = _of_metadata(pod.metadata)
     if controller is not None and (
         controller.kind in TRAINING_KINDS
         or (controller.kind == "Job" and group_of(controller.apiVersion) == VOLCANO_JOBS)
     ):
         found |= GROUPED
-    if metadata.annotations and EXEMPT_ANNOTATION in metadata.annotations:
-        found |= EXEMPT
-    for part in _CONTROLLER_NAMES:
-        if part in name:
-            found |= QUEUED
-            break
     if spec is not None:
         if spec.schedulerName not in _DEFAULT_SCHEDULERS:
             found |= SCHEDULED_ELSEWHERE | (QUEUED if spec.schedulerName in SCHEDULERS else 0)
@@ -61,6 +53,24 @@ def marks_of(pod: Pod, controller: OwnerReference | None, phase: str) -> int:
         found |= NOMINATED
     if phase == "Pending" and not (spec and spec.nodeName):
         found |= WAITS
+    return found
+
+
+def _of_metadata(metadata: ObjectMeta) -> int:
+    labels, name = metadata.labels, metadata.name
+    found = 0
+    if labels:
+        if not GROUP_MARKS.isdisjoint(labels):
+            found |= GROUPED
+        if labels.get(KUEUE_QUEUE):
+            found |= QUEUED
+    if metadata.annotations and EXEMPT_ANNOTATION in metadata.annotations:
+        found |= EXEMPT
+    for part in _CONTROLLER_NAMES:
+        if part in name:
+            found |= QUEUED
+    if metadata.namespace in RESERVING_NAMESPACES:
+        found |= RESERVES
     return found
 
 

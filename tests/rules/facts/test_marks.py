@@ -39,11 +39,11 @@ CONTAINERS: tuple[dict[str, Any], ...] = (
     {},
 )
 pods = st.builds(
-    lambda name, labels, annotations, owner, container, scheduler, on, phase, nominated: msgspec.convert(
+    lambda name, namespace, labels, annotations, owner, container, scheduler, on, phase, nominated: msgspec.convert(
         {
             "metadata": {
                 "name": name,
-                "namespace": "ml",
+                "namespace": namespace,
                 "labels": labels,
                 "annotations": annotations,
                 "ownerReferences": [{**owner, "controller": True}] if owner else None,
@@ -54,6 +54,7 @@ pods = st.builds(
         Pod,
     ),
     st.sampled_from(["web-1", "kueue-controller-manager-1", "my-volcano-scheduler-0", "cluster-autoscaler-operator-1"]),
+    st.sampled_from(["ml", *marks.RESERVING_NAMESPACES]),
     st.sampled_from(LABELS),
     st.sampled_from([None, {}, {EXEMPT: "idle-gpu-node"}]),
     st.sampled_from(OWNERS),
@@ -77,6 +78,7 @@ def test_nothing_is_lost_by_looking_at_marked_pods_only(made: list[Pod]) -> None
         pod for pod in every if pod.pod.status and pod.pod.status.nominatedNodeName
     )
     assert facts.marked(marks.EXEMPT) == tuple(pod for pod in every if EXEMPT in (pod.pod.metadata.annotations or {}))
+    assert facts.marked(marks.RESERVES) == tuple(pod for pod in every if pod.ref.namespace != "ml")
     elsewhere = {pod.ref for pod in every if pod.pod.spec and pod.pod.spec.schedulerName in ("volcano", "own")}
     assert elsewhere <= {pod.ref for pod in facts.marked(marks.SCHEDULED_ELSEWHERE)}
 
