@@ -78,6 +78,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         severity: the usual severity; a finding may carry another one.
         seeds: ids of the source statements it encodes (S1 to S29).
         needs: kinds without which it cannot judge; when one was not read, the rule is skipped and the report says so.
+        alone: a kind whose objects it judges each by itself, without any other kind where that is unknown. Where only
+            some namespaces are read, it judges what is there of it although ``needs`` were not read: nothing that is
+            not seen could make its word wrong.
         check: yields findings and symptoms. It looks at one object at a time and yields its reference first, so that a
             fault names it. The engine fills in ``rule`` and ``fingerprint`` of what it yields.
         doc: What, Why, Fix, Source: the module's docstring.
@@ -92,6 +95,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     check: Callable[[ClusterFacts, Policy], Iterable[Yielded]]
     doc: str
     words: OwnWords | None = None
+    alone: str | None = None
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -174,7 +178,7 @@ def _evaluate(facts: ClusterFacts, policy: Policy, rules: Sequence[Rule]) -> Rep
             disabled.append(rule.id)
             continue
         missing = tuple(kind for kind in rule.needs if not facts.knows(kind))
-        if missing:
+        if missing and not _sees_some(rule, facts):
             skipped.append(SkippedRule(rule.id, missing))
             continue
         looking_at: list[ObjectRef] = []
@@ -199,6 +203,13 @@ def _evaluate(facts: ClusterFacts, policy: Policy, rules: Sequence[Rule]) -> Rep
         exempted=tuple(sorted(said.exempted, key=lambda item: _weight(item.finding))),
         exemption_troubles=exemptions.troubles(verdicts),
         disabled_rules=tuple(disabled),
+    )
+
+
+def _sees_some(rule: Rule, facts: ClusterFacts) -> bool:
+    """Whether objects of the kind that the rule judges each by itself are read in some namespaces."""
+    return rule.alone is not None and any(
+        item.kind == rule.alone and item.reason == "outside" for item in facts.unreadable
     )
 
 

@@ -168,11 +168,13 @@ class Unreadable(msgspec.Struct, frozen=True):
         reason: ``forbidden``, ``not-found``, ``not-in-snapshot``, ``outside`` (of the namespaces that are read: some
             of its objects may be here), ``error``.
         detail: what the server said, or what is missing.
+        namespaces: where all of its objects are known all the same.
     """
 
     kind: str
     reason: Literal["forbidden", "not-found", "not-in-snapshot", "outside", "error"]
     detail: str
+    namespaces: tuple[str, ...] = ()
 
 
 class FailedRule(msgspec.Struct, frozen=True):

@@ -97,8 +97,9 @@ def rule_failed(finding: Finding, now: Circumstances) -> tuple[FindingState, Rea
 
 def kind_unreadable(finding: Finding, now: Circumstances) -> tuple[FindingState, Reason] | None:
     """A kind that the finding is about could not be read; rules may read kinds that they do not strictly need."""
-    unreadable = {item.kind for item in now.report.unreadable}
-    return ("open", "kind-unreadable") if unreadable & {item.kind for item in finding.objects} else None
+    unreadable = {item.kind: item.namespaces for item in now.report.unreadable}
+    unseen = any(ref.kind in unreadable and ref.namespace not in unreadable[ref.kind] for ref in finding.objects)
+    return ("open", "kind-unreadable") if unseen else None
 
 
 def fact_unknown(finding: Finding, now: Circumstances) -> tuple[FindingState, Reason] | None:

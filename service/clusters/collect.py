@@ -6,6 +6,8 @@ Choices that are made here:
 - **Absent APIs** are found by discovery (``/apis``), because a reader without rights gets 403 for a group that does not
   exist. Only where discovery itself is refused are they asked for blindly.
 - **A kind that cannot be read is unknown**, and the others go on; only without nodes is there nothing to say.
+- **Some namespaces only** (``namespaces``): what is there is read, and counts as a part; nodes may stay unknown then.
+  Only when nothing at all can be read is there nothing to say.
 """
 
 import asyncio
@@ -19,6 +21,7 @@ from service.clusters.kinds import KINDS, KindSpec
 from service.clusters.listing import list_all
 from service.clusters.model import Collected
 from service.clusters.refusals import Refused
+from service.clusters.scope import outside_of, right_to_add, scopes
 from service.clusters.transport import Transport
 from service.clusters.wire import Decode, PageInvalid
 from service.errors import (
@@ -61,6 +64,7 @@ class _Collection:
         self._groups: frozenset[str] | None = None
         self._objects: dict[str, Sequence[Any]] = {}
         self._unreadable: dict[str, Unreadable] = {}
+        self._troubles: list[ClusterTrouble] = []
 
     async def run(self) -> None:
         self._version = await server_version(self._transport)
@@ -80,36 +84,50 @@ class _Collection:
         for spec in KINDS:
             if spec.kind in self._objects or spec.kind in self._unreadable:
                 continue
-            if spec.required:
-                raise ClusterTimeout(
-                    self._transport.cluster,
-                    f"the API server at {self._transport.server} did not send all {spec.plural} within {seconds}",
-                    "It may be overloaded or far away; raise timeout_seconds, or set gzip: true for a slow line.",
-                )
+            trouble = ClusterTimeout(
+                self._transport.cluster,
+                f"the API server at {self._transport.server} did not send all {spec.plural} within {seconds}",
+                "It may be overloaded or far away; raise timeout_seconds, or set gzip: true for a slow line.",
+            )
+            if self._needs(spec):
+                raise trouble
+            self._troubles.append(trouble)
             self._note(spec, "error", f"no complete answer within {seconds}")
 
     def result(self) -> Collected:
+        if not self._objects and self._troubles:
+            raise self._troubles[0]
+        for spec in KINDS:
+            outside = outside_of(spec, self._settings.namespaces)
+            if spec.kind in self._objects and outside is not None:
+                self._unreadable.setdefault(spec.kind, outside)
         objects = {kind: tuple(items) for kind, items in self._objects.items()}
         return Collected(
-            nodes=objects.pop("Node"),
+            nodes=objects.pop("Node", ()),
             pods=objects.pop("Pod", ()),
             events=objects.pop("Event", ()),
             others=objects,
-            read_kinds=frozenset(self._objects),
+            read_kinds=frozenset(self._objects.keys() - self._unreadable.keys()),
             unreadable=tuple(self._unreadable[spec.kind] for spec in KINDS if spec.kind in self._unreadable),
             version=self._version,
             api_groups=self._groups,
         )
 
     async def _read(self, spec: KindSpec, version: str) -> None:
+        items: list[Any] = []
+        for namespace in scopes(spec, self._settings.namespaces):
+            if await self._read_in(spec, version, namespace, items) or items:
+                self._objects[spec.kind] = items
+
+    async def _read_in(self, spec: KindSpec, version: str, namespace: str | None, items: list[Any]) -> bool:
+        """Add the objects of one namespace, or of all; False when they cannot be read, which is noted."""
+        path = spec.path(version, namespace)
         async with self._seats:
             try:
-                listed = await list_all(
-                    self._transport, self._decode, spec, spec.path(version), page_size=self._settings.page_size
-                )
-                self._objects[spec.kind] = listed.items
+                listed = await list_all(self._transport, self._decode, spec, path, page_size=self._settings.page_size)
+                items.extend(listed.items)
             except Refused as refused:
-                self._refused(spec, refused)
+                self._refused(spec, refused, namespace)
             except PageInvalid as error:
                 self._failed(
                     spec, not_an_api_server(self._transport, f"the list of {spec.resource} cannot be read: {error}")
@@ -118,21 +136,26 @@ class _Collection:
                 raise
             except ClusterTrouble as trouble:
                 self._failed(spec, trouble)
+            else:
+                return True
+        return False
 
-    def _refused(self, spec: KindSpec, refused: Refused) -> None:
+    def _needs(self, spec: KindSpec) -> bool:
+        """Whether nothing can be said without the kind."""
+        return spec.required and not self._settings.namespaces
+
+    def _refused(self, spec: KindSpec, refused: Refused, namespace: str | None) -> None:
         match refused.status:
-            case 403 if spec.required:
+            case 403 if self._needs(spec):
                 raise ClusterForbidden(
                     self._transport.cluster,
                     refused.message,
-                    f"Add to the ClusterRole of that user: {spec.rbac_rule}",
+                    right_to_add(spec, namespace),
                     spec.rbac_rule,
                 ) from refused
             case 403:
-                self._note(
-                    spec, "forbidden", f"{refused.message}. Add to the ClusterRole of that user: {spec.rbac_rule}"
-                )
-            case 404 if spec.required:
+                self._note(spec, "forbidden", f"{refused.message}. {right_to_add(spec, namespace)}")
+            case 404 if self._needs(spec):
                 raise not_an_api_server(self._transport, f"it has no {spec.plural}: {refused.message}") from refused
             case 404:
                 self._note(spec, "not-found", refused.message)
@@ -153,8 +176,9 @@ class _Collection:
                 self._failed(spec, trouble)
 
     def _failed(self, spec: KindSpec, trouble: ClusterTrouble) -> None:
-        if spec.required:
+        if self._needs(spec):
             raise trouble
+        self._troubles.append(trouble)
         self._note(spec, "error", f"{trouble.detail}. {trouble.remedy}")
 
     def _note(self, spec: KindSpec, reason: Any, detail: str) -> None:

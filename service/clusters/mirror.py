@@ -31,7 +31,7 @@ from service.clusters.discovery import best_version, not_an_api_server, served_v
 from service.clusters.drawer import Drawer
 from service.clusters.kinds import KINDS, KindSpec
 from service.clusters.model import Collected
-from service.clusters.scope import outside_of, scopes
+from service.clusters.scope import outside_of, right_to_add, scopes
 from service.clusters.transport import Transport
 from service.clusters.watch import Follower, Pace, Tools
 from service.clusters.wire import Decode
@@ -202,8 +202,7 @@ class ClusterMirror:
             raise trouble
         if why.reason == "forbidden":
             detail, _, _ = why.detail.partition(". Add to ")
-            remedy = f"Add to the ClusterRole of that user: {spec.rbac_rule}"
-            raise ClusterForbidden(cluster, detail, remedy, spec.rbac_rule)
+            raise ClusterForbidden(cluster, detail, right_to_add(spec, None), spec.rbac_rule)
         if why.reason == "not-found" and self._transport is not None:
             raise not_an_api_server(self._transport, f"it has no {spec.plural}: {why.detail}")
         raise ClusterTimeout(cluster, why.detail, "It may be overloaded or far away; raise timeout_seconds.")

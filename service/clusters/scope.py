@@ -15,10 +15,16 @@ def scopes(spec: KindSpec, namespaces: Sequence[str]) -> tuple[str | None, ...]:
     return tuple(namespaces) if namespaces and spec.namespaced else (None,)
 
 
+def right_to_add(spec: KindSpec, namespace: str | None) -> str:
+    """What to add where, as a sentence, so that a kind can be read."""
+    role = f"the Role of that user in the namespace {namespace}" if namespace else "the ClusterRole of that user"
+    return f"Add to {role}: {spec.rbac_rule}"
+
+
 def outside_of(spec: KindSpec, namespaces: Sequence[str]) -> Unreadable | None:
     """Why a kind is not known completely although all that was asked for was read."""
     if not namespaces or not spec.namespaced:
         return None
     listed = ", ".join(namespaces)
     detail = f"only {spec.plural} of {listed} are read (namespaces of this cluster's settings); others may be there"
-    return Unreadable(spec.kind, "outside", detail)
+    return Unreadable(spec.kind, "outside", detail, tuple(namespaces))

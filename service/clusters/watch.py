@@ -25,6 +25,7 @@ slows the server down and costs no memory. The API server in turn drops watchers
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from typing import Any, Literal
 
 import msgspec
@@ -35,8 +36,9 @@ from service.clusters.discovery import not_an_api_server
 from service.clusters.drawer import Drawer, key_of
 from service.clusters.listing import TooMany, list_all
 from service.clusters.refusals import Refused, Status
+from service.clusters.scope import right_to_add
 from service.clusters.transport import BUSY, Transport
-from service.clusters.wire import Decode, PageInvalid, WatchEvent, decode_event
+from service.clusters.wire import Decode, PageInvalid, WatchEvent, decode_event, remembering
 from service.errors import ClusterTimeout, ClusterTrouble, ClusterUnavailable
 
 Reason = Literal[
@@ -202,8 +204,11 @@ class Follower:
         tools, drawer = self._tools, self._drawer
         opened = False
         initial: dict[Any, Any] | None = None if drawer.revision else {}
+        loading = ExitStack()
         if initial is not None:
             await tools.seats.acquire()
+            loading.callback(tools.seats.release)
+            loading.enter_context(remembering())
         try:
             stream = tools.transport.stream(self._path, self._query(), silence_seconds=tools.pace.silence)
             async with stream as batches:
@@ -217,7 +222,7 @@ class Follower:
                         if initial is not None:
                             if self._is_complete(initial, event):
                                 initial = None
-                                tools.seats.release()
+                                loading.close()
                         elif drawer.apply(event, tools.monotonic()):
                             tools.changed()
                         self._check_size(initial)
@@ -230,8 +235,7 @@ class Follower:
             drawer.fail(silence)
             raise _Stop("silent", relist=True) from silence
         finally:
-            if initial is not None:
-                tools.seats.release()
+            loading.close()
         if initial is not None:
             tools.streaming = False  # it ended without the mark that closes the initial objects
             return "no-streaming"
@@ -325,9 +329,7 @@ class Follower:
         )
 
     def _remedy(self) -> str:
-        namespace = self._drawer.namespace
-        role = f"the Role of that user in the namespace {namespace}" if namespace else "the ClusterRole of that user"
-        return f"Add to {role}: {self._spec.rbac_rule}"
+        return right_to_add(self._spec, self._drawer.namespace)
 
     def _patience(self, watched: bool) -> float:
         pace = self._tools.pace

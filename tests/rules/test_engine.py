@@ -181,3 +181,15 @@ def test_of_a_ring_of_symptoms_one_stands() -> None:
     first = rule("a", says(Symptom(finding(NODE_A), (Root(NODE_A, ("b",)),))))
     second = rule("b", says(Symptom(finding(NODE_A, NODE_B), (Root(NODE_A, ("a",)),))))
     assert stands(first, second) == [("b", (NODE_A, NODE_B))]
+
+
+def test_a_rule_that_judges_objects_alone_speaks_where_some_namespaces_are_read_and_no_other_does() -> None:
+    seen = msgspec.structs.replace(facts(read=()), unreadable=(Unreadable("Pod", "outside", "team-a only"),))
+    forbidden = msgspec.structs.replace(seen, unreadable=(Unreadable("Pod", "forbidden", "no right"),))
+    pod = ObjectRef("Pod", "team-a", "a")
+    alone = msgspec.structs.replace(rule("alone", says(pod, finding(pod)), needs=("Node", "Pod")), alone="Pod")
+    other = rule("other", says(pod, finding(pod)), needs=("Node", "Pod"))
+    report = evaluate(seen, Policy(), [alone, other])
+    assert [item.rule for item in report.findings] == ["alone"]
+    assert report.skipped_rules == (SkippedRule("other", ("Node", "Pod")),)
+    assert evaluate(forbidden, Policy(), [alone, other]).findings == ()

@@ -159,3 +159,17 @@ def test_the_kinds_that_are_missing_are_in_the_headline(language: Language) -> N
     words = render(finding, language)
     assert "Pod" in words.title
     assert len(words.title) <= TITLE_BUDGET
+
+
+@pytest.mark.parametrize(("namespace", "state"), [("default", "resolved"), ("elsewhere", "open")])
+async def test_findings_in_the_namespaces_that_are_read_are_resolved_there_and_kept_elsewhere(
+    advisors: Advisors, namespace: str, state: str
+) -> None:
+    cluster = ScriptedCluster("lab", node("n1", trouble="pod-trouble"))
+    advisor = await advisors.open(cluster)
+    await advisor.run_audit("lab", trigger="test")
+    cluster.nodes = (node("n1"),)
+    seen = ("default",) if namespace == "default" else ("team-a",)
+    cluster.unreadable = (Unreadable("Pod", "outside", "only some namespaces are read", seen),)
+    await advisor.run_audit("lab", trigger="test")
+    assert only((await advisor.findings()).items).state == state
