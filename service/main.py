@@ -15,6 +15,7 @@ from service.cli import (
     compare,
     compat,
     demo,
+    elsewhere,
     offers,
     plan,
     providers,
@@ -28,7 +29,7 @@ from service.cli.exits import EXIT_CODES, Exit, exit_of
 from service.cli.output import make_safe
 
 _COMMANDS = (
-    *(serve, demo, ask, audit, readiness, compat, plan, advise, providers, compare, offers, catalog),
+    *(serve, demo, ask, audit, readiness, compat, plan, advise, elsewhere, providers, compare, offers, catalog),
     *(rules, rbac, version),
 )
 

@@ -105,3 +105,43 @@ def _budget(budget: dict[str, Any] | None, language: Language) -> Iterator[str]:
     yield ""
     yield f"{label('budget', language)}: {limit}; {outcome}"
     yield from (f"- {item['text']}" for item in budget["ways"])
+
+
+def elsewhere_lines(document: dict[str, Any], language: Language) -> Iterator[str]:
+    """A comparison of a cluster with other providers, from its document."""
+    now = document["usd_month_now"]
+    unknown = label("unknown_word", language)
+    money = unknown if now is None else f"{format_money(now, language)} {label('month', language)}"
+    yield f"{label('now', language)}: {document['cluster']}: {money}"
+    for number, shape in enumerate(document["shapes"]):
+        spot = " (spot)" if shape["spot"] else ""
+        yield f"- {number}: {shape['nodes']} x {_shape(shape, unknown)}{spot}; {'; '.join(shape['prices']) or unknown}"
+    items = [_place(place, language) for place in document["places"][:SHOWN]]
+    if len(document["places"]) > SHOWN:
+        items.append(f"+{len(document['places']) - SHOWN} {label('more', language)}")
+    yield from _list("elsewhere", items or [label("none_found", language)], language)
+    yield from _list("remarks", [item["text"] for item in document["remarks"]], language)
+
+
+def _shape(shape: dict[str, Any], unknown: str) -> str:
+    return f"{shape['gpus'] or '?'} {shape['gpu'] or unknown}"
+
+
+def _place(place: dict[str, Any], language: Language) -> str:
+    said = [f"**{place['name']}**"]
+    if place["usd_month"] is not None:
+        said[0] += f": {format_money(place['usd_month'], language)} {label('month', language)}"
+        if place["difference_usd_month"] is not None:
+            sign = "+" if place["difference_usd_month"] >= 0 else "-"
+            said[0] += f" ({sign}{format_money(abs(place['difference_usd_month']), language)})"
+        machines = place["machines"]
+        said.append(", ".join(f"{one['machines'] or ''} {one['instance_type']}".strip() for one in machines))
+        said += [_age(one, language) for one in machines[:1]]
+    if place["missing"]:
+        said.append(f"{label('not_offered', language)}: {', '.join(map(str, place['missing']))}")
+    if place["fee_unknown"]:
+        said.append(label("fee_open", language))
+    said += place["doubts"]
+    if place["not_documented"]:
+        said.append(f"{label('not_documented', language)}: {', '.join(place['not_documented'])}")
+    return "; ".join(said)

@@ -153,6 +153,62 @@ class AdviceDocument(msgspec.Struct, frozen=True, kw_only=True):
     manifests: list[FileDocument]
 
 
+class ShapeDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes of a cluster that are alike. null is unknown; `usd_hour_now` is of those that have a price."""
+
+    provider: str | None
+    gpu: str | None
+    gpus: int | None
+    memory_gib: float | None
+    spot: bool
+    sharing: str | None
+    nodes: int
+    usd_hour_now: float
+    unpriced: int
+    prices: list[str]
+
+
+class MachinesDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """Machines that would take a shape; `machines` is null for a price per GPU in a list."""
+
+    shape: int
+    machines: int | None
+    instance_type: str | None
+    region: str | None
+    purchase: Purchase | None
+    usd_hour: float | None
+    price_as_of: str | None
+    price_read: str | None
+    price_source: str | None
+
+
+class PlaceDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider that would do. `missing` are shapes that it is not known to offer; then there is no total."""
+
+    id: str
+    name: str
+    usd_month: float | None
+    difference_usd_month: float | None
+    fee_unknown: bool
+    missing: list[int]
+    not_documented: list[str]
+    doubts: list[str]
+    machines: list[MachinesDocument]
+
+
+class ElsewhereDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster and what it would cost elsewhere; `unpriced` GPU nodes are not in `usd_month_now`."""
+
+    cluster: str
+    usd_month_now: float | None
+    unpriced: int
+    managed: bool | None
+    rdma: bool
+    shapes: list[ShapeDocument]
+    places: list[PlaceDocument]
+    remarks: list[SentenceDocument]
+
+
 _EXAMPLES = [
     Example(summary="One notebook", value={"kind": "notebook", "gpu": ["L4"], "hours_per_month": 160}),
     Example(

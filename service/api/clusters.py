@@ -1,13 +1,16 @@
 """``/v1/clusters``: what is connected, and audits on demand."""
 
+import asyncio
 from typing import Annotated, Any
 
 import msgspec
 from litestar import Controller, Request, Response, get, post
 from litestar.datastructures import ResponseHeader
-from litestar.params import PathParameter
+from litestar.params import PathParameter, QueryParameter
 
 from bot.port import ClusterHealth
+from rules.advice.elsewhere import document, elsewhere
+from service.api.advice import ElsewhereDocument
 from service.api.audits import AuditDocument, audit_document
 from service.api.documents import ReadinessDocument, readiness_document
 from service.api.languages import Lang, language_of
@@ -77,3 +80,30 @@ class ClusterController(Controller):
     ) -> ReadinessDocument:
         """Tell whether a cluster is ready for training over several nodes."""
         return readiness_document(await advisor.readiness(name), language_of(request, lang))
+
+    @get(
+        "/{name:str}/compare",
+        operation_id="compareCluster",
+        summary="What would this cluster cost elsewhere?",
+        description=(
+            "The GPU nodes by shape, priced at every provider that meets the same constraints: same GPU and at least "
+            "as many per machine, spot where they are spot now, managed if the cluster is, a fast interconnect if pods "
+            "ask for one, the sharing in use. Nodes and fees whose price is not known are said."
+        ),
+        responses=documented(400, 404, 502),
+    )
+    async def compare(
+        self,
+        *,
+        request: Request[Any, Any, Any],
+        advisor: Advisor,
+        name: ClusterName,
+        region: Annotated[
+            str | None, QueryParameter(description="Country code, `eu`, `us`, `latam`, or a provider's region.")
+        ] = None,
+        lang: Lang = None,
+    ) -> ElsewhereDocument:
+        """Compare a cluster with other providers."""
+        facts = await advisor.cluster_facts(name)
+        found = await asyncio.to_thread(elsewhere, facts, advisor.catalog(), region)
+        return msgspec.convert(document(found, language_of(request, lang)), ElsewhereDocument)

@@ -10,6 +10,7 @@ from bot.port import ClusterHealth
 from rules.advice.readiness import Readiness
 from rules.answers import Answer
 from rules.engine import Rule
+from rules.facts.cluster import ClusterFacts
 from rules.facts.offers import Catalog, EuroRate
 from rules.findings import Severity
 from rules.language import Language
@@ -75,6 +76,15 @@ class UseCases(Protocol):
 
     async def readiness(self, cluster: str) -> Readiness:
         """Whether a cluster is ready for training over several nodes, as it was last read.
+
+        Raises:
+            ClusterUnknown: names the clusters there are.
+            ClusterTrouble: it was never read, and cannot be read now.
+        """
+        ...
+
+    async def cluster_facts(self, cluster: str) -> ClusterFacts:
+        """What is known of a cluster, as it was last read.
 
         Raises:
             ClusterUnknown: names the clusters there are.

@@ -5,16 +5,19 @@ import base64
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import httpx
 import msgspec
 import uvicorn
 
+import service
 from bot.port import ClusterHealth
 from rules.advice.readiness import Readiness, Requirement
 from rules.answers import Answer, Previous
 from rules.checks import RULES
 from rules.engine import Rule
+from rules.facts.cluster import ClusterFacts
 from rules.facts.offers import BUNDLED_RATE, Catalog, EuroRate
 from rules.facts.prices import bundled
 from rules.facts.providers import bundled_providers
@@ -22,6 +25,7 @@ from rules.findings import Cost, Evidence, Finding, Note, ObjectRef, Report, Sev
 from rules.language import Language
 from service.app import build
 from service.cli.server import listen
+from service.cli.targets import snapshot_facts
 from service.errors import AnswerUnknown, AuditUnknown, ClusterUnknown, CursorInvalid
 from service.settings import Settings
 from service.views import AuditView, FindingPage, FindingState, FindingView, Unanswered, UnansweredPage
@@ -54,6 +58,9 @@ def finding_view(number: int, state: FindingState = "open") -> FindingView:
         last_seen=NOW,
         finding=finding,
     )
+
+
+OKE = Path(service.__file__).parent / "samples/oke-a10-a100-pools.json"
 
 
 class DoubleAdvisor:
@@ -146,6 +153,11 @@ class DoubleAdvisor:
         if cluster != "prod":
             raise ClusterUnknown(cluster, ["prod"])
         return self.ready_for
+
+    async def cluster_facts(self, cluster: str) -> ClusterFacts:
+        if cluster != "prod":
+            raise ClusterUnknown(cluster, ["prod"])
+        return await asyncio.to_thread(snapshot_facts, [str(OKE)])
 
     async def audit(self, audit_id: str) -> AuditView:
         if audit_id not in self.audits:

@@ -54,3 +54,19 @@ async def test_a_wrong_value_is_named(client: httpx.AsyncClient, body: dict[str,
 async def test_a_body_of_another_shape_is_refused(client: httpx.AsyncClient) -> None:
     found = problem(await client.post("/v1/advise", json={"kind": "game"}), 400, "request-invalid")
     assert "kind" in found["detail"]
+
+
+async def test_a_cluster_is_priced_elsewhere(client: httpx.AsyncClient) -> None:
+    response = await client.get("/v1/clusters/prod/compare", params={"lang": "it", "region": "eu"})
+    assert response.status_code == 200, response.text
+    found = response.json()
+    assert [shape["gpus"] for shape in found["shapes"]] == [2, 8, 1]
+    assert found["unpriced"] == 1
+    assert "senza prezzo noto: 1" in found["remarks"][0]["text"]
+    assert all(place["difference_usd_month"] is None for place in found["places"])
+    assert any(place["usd_month"] for place in found["places"])
+
+
+async def test_an_unknown_cluster_and_an_unknown_region_are_said(client: httpx.AsyncClient) -> None:
+    problem(await client.get("/v1/clusters/nowhere/compare"), 404, "cluster-unknown")
+    problem(await client.get("/v1/clusters/prod/compare", params={"region": "mars"}), 400, "advice-invalid")

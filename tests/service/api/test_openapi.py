@@ -31,6 +31,7 @@ async def test_all_resources_are_in_it_and_nothing_else(document: dict[str, Any]
         "GET /v1/clusters",
         "POST /v1/clusters/{name}/audits",
         "GET /v1/clusters/{name}/readiness",
+        "GET /v1/clusters/{name}/compare",
         "GET /v1/audits/{audit_id}",
         "GET /v1/findings",
         "GET /v1/rules",

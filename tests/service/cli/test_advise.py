@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.cli.running import Cli
+from tests.service.cli.running import IDLE, SAMPLES, Cli
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,17 @@ def test_bad_input_is_said_and_has_exit_code_2(cli: Cli, arguments: tuple[str, .
     done = cli("advise", *arguments)
     assert (done.returncode, done.stdout) == (2, b"")
     assert words in done.stderr.decode()
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "A move costs more"), ("es", "Mudarse"), ("it", "Spostarsi")])
+def test_a_cluster_is_priced_elsewhere(cli: Cli, language: str, words: str) -> None:
+    done = cli("elsewhere", "--snapshot", SAMPLES / "oke-a10-a100-pools.json", "--lang", language)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert words in done.stdout.decode()
+
+
+def test_a_managed_cluster_goes_only_where_it_is_managed(cli: Cli) -> None:
+    found = json.loads(cli("elsewhere", "--snapshot", IDLE, "--format", "json").stdout)
+    assert found["managed"] is True
+    assert found["places"]
+    assert cli("elsewhere", "--snapshot", IDLE, "--region", "mars").returncode == 2
