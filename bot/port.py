@@ -39,6 +39,8 @@ class ClusterHealth(msgspec.Struct, frozen=True, kw_only=True):
         open_findings: number of open findings by severity name.
         audited_at: Unix seconds of the last complete audit.
         error: why it is unreachable, in one sentence.
+        unreadable: kinds that could not be read, or only in part, as far as the API server has them.
+        notes: what is less than it should be although it can be read, for people, in English.
     """
 
     name: str
@@ -47,6 +49,8 @@ class ClusterHealth(msgspec.Struct, frozen=True, kw_only=True):
     open_findings: dict[str, int]
     audited_at: float | None
     error: str | None = None
+    unreadable: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class MessageRef(msgspec.Struct, frozen=True):

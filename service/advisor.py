@@ -272,7 +272,15 @@ class GpuAdvisor:
         async with self._store.read() as session:
             rows = await audits.clusters(session, self._connectors)
             counts = await audits.open_counts(session)
-        return [_health(name, rows.get(name), counts.get(name, {})) for name in self._connectors]
+        facts = {item.name: item for item in self._audits.facts()}
+        healths = []
+        for name, connector in self._connectors.items():
+            health = _health(name, rows.get(name), counts.get(name, {}))
+            missing = facts[name].unreadable if name in facts else ()
+            unseen = tuple(item.kind for item in missing if item.reason != "not-found")
+            notes = connector.notes if isinstance(connector, Followed) else ()
+            healths.append(msgspec.structs.replace(health, unreadable=unseen, notes=notes))
+        return healths
 
     async def start_audit(self, cluster: str, *, trigger: str) -> AuditView:
         """Begin an audit in the background and return at once; the one that is under way, if there is one.

@@ -37,7 +37,8 @@ class ClusterController(Controller):
         summary="List the clusters",
         description=(
             "Each with its state (`ok`, `unreachable`, `never-audited`), number of GPU nodes (null when unknown), open "
-            "findings by severity, and the Unix time of its last complete audit."
+            "findings by severity, the Unix time of its last complete audit, `unreadable` kinds (no right, trouble, or "
+            "only some namespaces are read), and `notes` on what is followed less closely than it should be."
         ),
         responses=documented(),
     )

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import timedelta
 
+import pytest
 from apscheduler.events import EVENT_JOB_MAX_INSTANCES
 
 from service.advisor import GpuAdvisor
@@ -141,3 +142,31 @@ async def test_the_schedule_and_a_person_share_one_audit(advisors: Advisors) -> 
 
 async def problems(advisor: GpuAdvisor) -> list[str]:
     return [problem for problem in await advisor.ready() if "no such table" not in problem]
+
+
+@pytest.mark.parametrize("jump", [timedelta(days=-1), timedelta(hours=3), timedelta(seconds=1)])
+async def test_runs_to_come_move_with_a_clock_that_jumps(jump: timedelta) -> None:
+    steady, wall, looked = 0.0, utc_now(), asyncio.Event()
+    looks = 0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal steady, wall, looks
+        looks += 1
+        if looks > 2:
+            looked.set()
+            await asyncio.Event().wait()
+        steady += seconds
+        wall += timedelta(seconds=seconds) + (jump if looks == 1 else timedelta())
+
+    work = Work()
+    schedule = Schedule(
+        ["lab"], interval_seconds=600, audit=work, deliver=None, clean=work, later=["lab"],
+        clock=lambda: wall, monotonic=lambda: steady, sleep=sleep,
+    )  # fmt: skip
+    start = utc_now()
+    schedule.start(start)
+    await looked.wait()
+    (job,) = [item for item in schedule._scheduler.get_jobs() if item.id == "audit lab"]
+    await schedule.stop()
+    moved = jump if abs(jump) > timedelta(seconds=5) else timedelta()
+    assert job.next_run_time == start + timedelta(seconds=600) + moved

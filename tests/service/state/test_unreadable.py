@@ -173,3 +173,18 @@ async def test_findings_in_the_namespaces_that_are_read_are_resolved_there_and_k
     cluster.unreadable = (Unreadable("Pod", "outside", "only some namespaces are read", seen),)
     await advisor.run_audit("lab", trigger="test")
     assert only((await advisor.findings()).items).state == state
+
+
+async def test_the_health_of_a_cluster_says_what_cannot_be_seen_and_what_is_followed_less_closely(
+    advisors: Advisors,
+) -> None:
+    cluster = ScriptedCluster("lab", node("n1"))
+    advisor = await advisors.open(cluster)
+    cluster.unreadable = (
+        Unreadable("Pod", "outside", "only team-a is read", ("team-a",)),
+        Unreadable("Workload", "not-found", "not served"),
+    )
+    cluster.notes = ("events are listed again and again: no right to watch them",)
+    await advisor.run_audit("lab", trigger="test")
+    health = only(await advisor.clusters())
+    assert (health.state, health.unreadable, health.notes) == ("ok", ("Pod",), cluster.notes)
