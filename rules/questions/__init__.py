@@ -15,7 +15,12 @@ from rules.questions.composers import Known
 from rules.questions.follow_up import follow
 from rules.questions.reading import Part, Reading, read
 
-__all__ = ["Known", "Part", "Reading", "answer", "read"]
+__all__ = ["Known", "Part", "Reading", "answer", "read", "understand"]
+
+
+def understand(text: str, *, language: Language | None = None, previous: Previous | None = None) -> Reading:
+    """Read a message in the light of the one before it; arguments as of :func:`answer`."""
+    return follow(read(text, language), previous)
 
 
 def answer(
@@ -27,6 +32,7 @@ def answer(
     reports: Mapping[str, Report] | None = None,
     catalog: Catalog | None = None,
     rate: EuroRate | None = None,
+    reading: Reading | None = None,
 ) -> Answer:
     """Answer a question as people type it in chat.
 
@@ -37,12 +43,13 @@ def answer(
         catalog: providers and prices; the bundled ones when None. rate: for prices in euro.
         reports: latest reports by cluster; a cluster without one is judged when a question needs it.
         previous: what the message before it in the same conversation was about; a follow-up leans on it.
+        reading: what the text was understood as already; see :func:`understand` and :mod:`rules.questions.outside`.
 
     Returns:
         An answer in the language of the question (English for languages that are not spoken here). It abstains from
         what it cannot answer, and asks back where it is not sure; it never guesses.
     """
     return compose(
-        follow(read(text, language), previous),
+        understand(text, language=language, previous=previous) if reading is None else reading,
         Known(clusters=clusters, previous=previous, reports=reports or {}, catalog=catalog, rate=rate),
     )

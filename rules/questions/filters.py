@@ -129,6 +129,12 @@ def _others() -> tuple[re.Pattern[str], re.Pattern[str], tuple[tuple[str, re.Pat
     )
 
 
+def vocabulary() -> Mapping[str, tuple[str, ...]]:
+    """Values of the filters that have a closed list of them, and of ``sort``."""
+    file = _file()
+    return {name: tuple(values) for name, values in file.values.items()} | {"sort": tuple(file.sort)}
+
+
 def fields(folded: str) -> tuple[str, ...]:
     """What a folded text wants to know of a provider, in the order of the file."""
     return tuple(name for name, pattern in _fields() if pattern.search(folded))
@@ -147,7 +153,7 @@ def filters(folded: str, named: Mapping[str, Any], text: str | None = None) -> d
         found[name] = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
     found |= _names(folded, text)
     found |= _counts(folded, named)
-    found |= _money(folded, found)
+    found |= _money(_spelled_out(folded), found)
     sort = [name for name, pattern in _others()[2] if pattern.search(folded)]
     if sort:
         found["sort"] = sort[0]
