@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -182,8 +183,10 @@ def trouble(pod: PodFacts) -> Trouble | None:
     status = pod.pod.status
     if status is None:
         return None
-    for item in [*(status.initContainerStatuses or []), *(status.containerStatuses or [])]:
+    for item in chain(status.initContainerStatuses or (), status.containerStatuses or ()):
         waiting = item.state.waiting if item.state else None
+        if item.ready and waiting is None:
+            continue
         if waiting and waiting.reason in _FAILING:
             return Trouble(pod.ref, item.name, waiting.reason, item.restartCount or 0, last_words(item))
         reason = _looping(item)

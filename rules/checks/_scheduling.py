@@ -183,7 +183,9 @@ def untolerated(pod: PodFacts, node: NodeFacts) -> tuple[str, ...]:
 
 def untolerated_taints(node: NodeFacts, tolerations: Sequence[Toleration]) -> tuple[str, ...]:
     """Keys of NoSchedule and NoExecute taints that ``tolerations`` do not cover, but for the taint of a cordon."""
-    taints = (node.node.spec.taints if node.node.spec else None) or []
+    taints = node.node.spec.taints if node.node.spec else None
+    if not taints:
+        return ()
     keys = [
         taint.key
         for taint in taints

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from rules.checks._kit import owner_of
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
+from rules.facts.groups import rollout_marks
 from rules.facts.objects import OtherObject
 from rules.findings import ObjectRef
 
@@ -51,7 +52,22 @@ def _deployment(facts: ClusterFacts, pod: PodFacts) -> ObjectRef | None:
 
 def workload(facts: ClusterFacts, pod: PodFacts) -> ObjectRef:
     """The nearest of them; the pod itself when it has none."""
-    return next(owners(facts, pod), pod.ref)
+    return next(iter(_owners_once(facts, pod)), pod.ref)
+
+
+def _owners_once(facts: ClusterFacts, pod: PodFacts) -> tuple[ObjectRef, ...]:
+    """:func:`owners`, worked out once for all pods of one controller."""
+    if pod.controller is None:
+        return ()
+    known = facts.remember("owners by controller", dict[tuple[object, ...], tuple[ObjectRef, ...]])
+    kind = pod.controller.kind
+    # Beside its controller, a pod's labels tell where a ReplicaSet was not read.
+    labels = rollout_marks(pod.pod.metadata.labels) if kind == "ReplicaSet" else None
+    mark = (pod.ref.namespace, kind, pod.controller.name, labels)
+    found = known.get(mark)
+    if found is None:
+        found = known[mark] = tuple(owners(facts, pod))
+    return found
 
 
 def is_notebook(facts: ClusterFacts, pod: PodFacts) -> bool:
@@ -59,7 +75,7 @@ def is_notebook(facts: ClusterFacts, pod: PodFacts) -> bool:
     labels = pod.pod.metadata.labels or {}
     if labels.get("component") == "singleuser-server" or any(labels.get(label) for label in _NOTEBOOK_LABELS):
         return True
-    return any(ref.kind == "Notebook" for ref in owners(facts, pod))
+    return any(ref.kind == "Notebook" for ref in _owners_once(facts, pod))
 
 
 def serves(facts: ClusterFacts, pod: PodFacts) -> bool:
@@ -70,7 +86,7 @@ def serves(facts: ClusterFacts, pod: PodFacts) -> bool:
 def by_workload(facts: ClusterFacts, pods: Iterable[PodFacts]) -> dict[ObjectRef, list[PodFacts]]:
     """Pods by what owns them, in order of the names."""
     found: dict[ObjectRef, list[PodFacts]] = {}
-    for pod in sorted(pods, key=lambda pod: pod.ref):
+    for pod in sorted(pods, key=lambda pod: (pod.ref.namespace, pod.ref.name)):
         found.setdefault(workload(facts, pod), []).append(pod)
     return found
 

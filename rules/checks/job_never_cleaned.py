@@ -21,11 +21,12 @@ Seeds: S11, S23
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain
 
 from rules.checks._kit import age, found, gpus, names, note, seconds, short
 from rules.checks._running import gpu_containers, gpu_work_ended
 from rules.engine import Rule
-from rules.facts.cluster import ClusterFacts, PodFacts
+from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.facts.objects import OtherObject
 from rules.facts.resources import gpu_name
 from rules.findings import Finding, ObjectRef, Severity
@@ -38,9 +39,9 @@ GRACE_SECONDS = 600
 
 def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     """Yield one finding per pod that goes on, and one per namespace where Jobs pile up."""
-    for pod in (pod for node in facts.gpu_nodes for pod in node.gpu_pods):
+    for pod, ended in chain.from_iterable(map(_ended, facts.gpu_nodes)):
         yield pod.ref
-        over = age(facts, gpu_work_ended(pod))
+        over = age(facts, ended)
         if over is not None and over >= GRACE_SECONDS:
             yield found(
                 Severity.MEDIUM,
@@ -55,6 +56,14 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
                 pod_name=pod.ref.name,
             )
     yield from _piles(facts)
+
+
+def _ended(node: NodeFacts) -> list[tuple[PodFacts, datetime]]:
+    """Pods of which the part that asked for a GPU is over, and since when."""
+    return node.remember(
+        "ended GPU work",
+        lambda: [(pod, ended) for pod in node.gpu_pods if (ended := gpu_work_ended(pod)) is not None],
+    )
 
 
 def _running(pod: PodFacts) -> list[str]:

@@ -48,10 +48,10 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         nodes: list[ObjectRef] = []
         keys: set[str] = set()
         for node in facts.gpu_nodes:
-            taints = kept_off_by_taints(item, node) if selects_node(item, node) else ()
-            if taints and any(
-                selects_node(plugin, node) and not kept_off_by_taints(plugin, node) for plugin in siblings
-            ):
+            taints = kept_off_by_taints(item, node)
+            if not taints or not selects_node(item, node):
+                continue
+            if any(selects_node(plugin, node) and not kept_off_by_taints(plugin, node) for plugin in siblings):
                 nodes.append(node.ref)
                 keys.update(taints)
         if nodes:
