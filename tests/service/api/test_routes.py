@@ -68,6 +68,8 @@ async def test_clusters_are_listed(client: httpx.AsyncClient) -> None:
                 "open_findings": {"medium": 5},
                 "audited_at": 1.0,
                 "error": None,
+                "unreadable": [],
+                "notes": [],
             }
         ]
     }
@@ -84,7 +86,8 @@ async def test_an_audit_is_started_in_the_background_and_read_at_its_location(cl
     assert report["findings"][0]["rule"] == "idle-gpu-node"
     assert report["findings"][0]["objects"] == [{"kind": "Node", "namespace": "", "name": "gpu-1"}]
     assert report["findings"][0]["cost"]["usd_hour"] == 1.5
-    assert report["unreadable"] == [{"kind": "Event", "reason": "forbidden", "detail": "events is forbidden"}]
+    (unread,) = report["unreadable"]
+    assert unread == {"kind": "Event", "reason": "forbidden", "detail": "events is forbidden", "namespaces": []}
     assert report["skipped_rules"] == [{"rule": "gpu-pod-pending", "missing": ["Event"]}]
 
 
