@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import structlog
@@ -27,6 +28,7 @@ from service.errors import ClusterUnknown, RuleUnknown, StoreUnavailable
 from service.once import run_audit_once
 from service.outbox import Notifier, Outbox
 from service.reactions import Reactions
+from service.reader.settings import ReaderSettings
 from service.registry.reader import ImageReader
 from service.schedule import Schedule
 from service.settings import Settings, check_rules
@@ -34,6 +36,9 @@ from service.store import Store, audits, events, findings, outbox, questions, re
 from service.store.sql import affected
 from service.store.tables import ClusterRow
 from service.views import AuditView, FindingPage, FindingState, UnansweredPage, Undelivered
+
+if TYPE_CHECKING:
+    from service.reader.second import SecondReader
 
 __all__ = ["GpuAdvisor", "run_audit_once"]
 
@@ -96,6 +101,7 @@ class GpuAdvisor:
         channel = (settings.slack.alert_channel or "default") if notifier is not None else None
         self._outbox = self._make_outbox(notifier) if notifier is not None else None
         self._images = ImageReader(settings.registry) if settings.registry.enabled else None
+        self._reader = _second_reader(settings.reader) if settings.reader.enabled else None
         self._audits = Audits(
             self._store,
             self._connectors,
@@ -168,6 +174,8 @@ class GpuAdvisor:
             await _tried("connector", connector.close())
         if self._images is not None:
             await _tried("images", self._images.close())
+        if self._reader is not None:
+            await _tried("reader", self._reader.close())
         await _tried("store", self._store.close())
         self._schedule, self._opened = None, False
 
@@ -183,15 +191,22 @@ class GpuAdvisor:
         """
         answer = self._answer or _answerer()
         before = await self._before(conversation)
+        facts = self._audits.facts()
+        understood: dict[str, Any] = {}
+        if self._reader is not None:
+            understood["reading"] = await self._reader.understand(
+                text, language=language, previous=before, facts=facts, clusters=tuple(self._connectors)
+            )
         said: Answer = await asyncio.to_thread(
             answer,
             text,
-            clusters=self._audits.facts(),
+            clusters=facts,
             reports=self._audits.reports(),
             language=language,
             previous=before,
             catalog=self._desk.catalog,
             rate=self._desk.rate,
+            **understood,
         )
         return await self._remember(text, said, conversation)
 
@@ -257,7 +272,15 @@ class GpuAdvisor:
         async with self._store.read() as session:
             rows = await audits.clusters(session, self._connectors)
             counts = await audits.open_counts(session)
-        return [_health(name, rows.get(name), counts.get(name, {})) for name in self._connectors]
+        facts = {item.name: item for item in self._audits.facts()}
+        healths = []
+        for name, connector in self._connectors.items():
+            health = _health(name, rows.get(name), counts.get(name, {}))
+            missing = facts[name].unreadable if name in facts else ()
+            unseen = tuple(item.kind for item in missing if item.reason != "not-found")
+            notes = connector.notes if isinstance(connector, Followed) else ()
+            healths.append(msgspec.structs.replace(health, unreadable=unseen, notes=notes))
+        return healths
 
     async def start_audit(self, cluster: str, *, trigger: str) -> AuditView:
         """Begin an audit in the background and return at once; the one that is under way, if there is one.
@@ -445,6 +468,12 @@ class GpuAdvisor:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _second_reader(settings: ReaderSettings) -> "SecondReader":
+    from service.reader.second import SecondReader
+
+    return SecondReader(settings)
 
 
 def _answerer() -> Answerer:

@@ -23,6 +23,7 @@ from service.catalog.settings import CatalogSettings, PrivateProvider
 from service.clusters.config import ClusterSettings
 from service.config_file import Document, Steps, spelled
 from service.errors import ConfigInvalid
+from service.reader.settings import ReaderSettings
 from service.registry.settings import RegistrySettings
 
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -132,6 +133,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             only rules are left.
         registry: whether image registries are asked which CUDA an image holds.
         questions: what is kept of the questions that people ask.
+        reader: a language model that reads the questions that the rules are not sure of; none unless it is named.
     """
 
     database_url: str = DEFAULT_DATABASE
@@ -151,6 +153,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log: LogSettings = LogSettings()
     registry: RegistrySettings = RegistrySettings()
     questions: QuestionSettings = QuestionSettings()
+    reader: ReaderSettings = ReaderSettings()
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}
@@ -187,6 +190,7 @@ _ENVIRONMENT: Mapping[str, tuple[str, ...]] = {
     "SLACK_ALERT_CHANNEL": ("slack", "alert_channel"),
     "SLACK_API_URL": ("slack", "base_url"),
     "GPU_ADVISOR_REGISTRY_AUTH": ("registry", "auth"),
+    "GPU_ADVISOR_READER_API_KEY": ("reader", "api_key"),
 }
 
 

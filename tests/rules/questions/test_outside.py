@@ -129,8 +129,8 @@ def test_a_reading_that_is_not_confident_itself_is_asked_back() -> None:
     ],
     ids=[
         "empty", "prose", "null", "list", "nothing", "deep", "no-confidence", "kind", "no-label", "label",
-        "other-label", "confidence", "type", "two-labels", "field", "filters", "tail", "fence", "large", "far-intent", "far-cause",
-        "no-version", "outside",
+        "other-label", "confidence", "type", "two-labels", "field", "filters", "tail", "fence", "large",
+        "far-intent", "far-cause", "no-version", "outside",
     ],
 )  # fmt: skip
 def test_what_does_not_hold_changes_nothing(document: str) -> None:
@@ -168,7 +168,7 @@ def test_a_field_needs_a_provider_and_a_search_takes_filters_with_their_words() 
     own = (Score("faq", "storage", 0.3), Score("provider", "search", 0.25), Score("provider", "sharing", 0.2))
     text = "somewhere for our H100 trainer, on this side of the ocean"
     assert outside.accept(unsure(text, own), said("provider", field="sharing")) is None
-    more = {"filters": {"region": "eu", "gpu_count": 8}, "words": {"region": "this side of the ocean"}}
+    more: dict[str, Any] = {"filters": {"region": "eu", "gpu_count": 8}, "words": {"region": "this side of the ocean"}}
     reading = outside.accept(unsure(text, own), said("provider", field="search", **more))
     assert reading is not None
     assert reading.main.sure
