@@ -67,7 +67,7 @@ def summary(plan: SharingPlan, language: Language) -> str:
                 "whole": format_money(plan.whole_usd_hour, language),
                 "saved": format_money(plan.saved_usd_hour, language),
             }
-            said.append(_filled(known["price"], money, language))
+            said.append(_filled(known["price" if plan.saved_usd_hour > 0 else "price_only"], money, language))
         if plan.optimal and plan.complete:
             said.append(known["proven"].in_(language))
     else:
