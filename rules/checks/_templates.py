@@ -15,7 +15,7 @@ from rules.facts.objects import OtherObject, PodSpec
 from rules.facts.resources import gpu_name
 from rules.findings import ObjectRef
 
-from ._workloads import owners
+from ._workloads import owners_of_alike
 
 _NO_WORKLOADS = frozenset(
     {"ReplicaSet", "ControllerRevision", "Workload", "PodGroup", "PodTemplate", "ConfigMap", "Machine", "NodePool"}
@@ -44,7 +44,7 @@ def templates(facts: ClusterFacts) -> Iterator[Template]:
     for pod in facts.gpu_pods:
         if pod.terminal or pod.is_daemon or not pod.gpu_requests:
             continue
-        chain = list(owners(facts, pod)) or [pod.ref]
+        chain = owners_of_alike(facts, pod) or (pod.ref,)
         tops.setdefault(chain[-1], []).append(pod)
         for ref in chain:
             pods.setdefault(ref, []).append(pod)
@@ -84,21 +84,25 @@ def _active(item: OtherObject) -> bool:
     return not suspended and spec.get("replicas") != 0
 
 
-def _specs(value: Any, depth: int = 0, *, gpus_only: bool) -> Iterator[PodSpec]:
-    """Pod specs somewhere in an object; with ``gpus_only`` those whose containers name a GPU."""
-    if depth > _MAX_DEPTH:
-        return
-    if isinstance(value, dict):
-        if _is_pod_spec(value):
-            spec = None if gpus_only and not _names_gpu(value) else _convert(value)
-            if spec is not None:
-                yield spec
-            return
-        for inner in value.values():
-            yield from _specs(inner, depth + 1, gpus_only=gpus_only)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _specs(inner, depth + 1, gpus_only=gpus_only)
+def _specs(value: Any, *, gpus_only: bool) -> list[PodSpec]:
+    """Pod specs somewhere in an object, in its order; with ``gpus_only`` those whose containers name a GPU."""
+    found: list[PodSpec] = []
+    # Depth first, so that the parts of a branch go before the next branch.
+    pending: list[tuple[Any, int]] = [(value, 0)]
+    while pending:
+        current, depth = pending.pop()
+        if isinstance(current, dict):
+            if _is_pod_spec(current):
+                spec = None if gpus_only and not _names_gpu(current) else _convert(current)
+                if spec is not None:
+                    found.append(spec)
+                continue
+            inner = [item for item in current.values() if isinstance(item, dict | list)]
+        else:
+            inner = [item for item in current if isinstance(item, dict | list)] if isinstance(current, list) else []
+        if depth < _MAX_DEPTH:
+            pending.extend((item, depth + 1) for item in reversed(inner))
+    return found
 
 
 def _is_pod_spec(value: Mapping[str, Any]) -> bool:

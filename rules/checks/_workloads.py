@@ -52,10 +52,10 @@ def _deployment(facts: ClusterFacts, pod: PodFacts) -> ObjectRef | None:
 
 def workload(facts: ClusterFacts, pod: PodFacts) -> ObjectRef:
     """The nearest of them; the pod itself when it has none."""
-    return next(iter(_owners_once(facts, pod)), pod.ref)
+    return next(iter(owners_of_alike(facts, pod)), pod.ref)
 
 
-def _owners_once(facts: ClusterFacts, pod: PodFacts) -> tuple[ObjectRef, ...]:
+def owners_of_alike(facts: ClusterFacts, pod: PodFacts) -> tuple[ObjectRef, ...]:
     """:func:`owners`, worked out once for all pods of one controller."""
     if pod.controller is None:
         return ()
@@ -75,7 +75,7 @@ def is_notebook(facts: ClusterFacts, pod: PodFacts) -> bool:
     labels = pod.pod.metadata.labels or {}
     if labels.get("component") == "singleuser-server" or any(labels.get(label) for label in _NOTEBOOK_LABELS):
         return True
-    return any(ref.kind == "Notebook" for ref in _owners_once(facts, pod))
+    return any(ref.kind == "Notebook" for ref in owners_of_alike(facts, pod))
 
 
 def serves(facts: ClusterFacts, pod: PodFacts) -> bool:

@@ -41,7 +41,8 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         ref = ref_of(item)
         yield ref
         annotations = mapping(mapping(template_of(item).get("metadata")).get("annotations"))
-        wanted, rollout = whole(annotations.get(MIN_MEMBER)), rollout_of(item)
+        wanted = whole(annotations.get(MIN_MEMBER))
+        rollout = rollout_of(item) if wanted is not None else None
         if wanted is None or rollout is None or not template_gpus(item):
             continue
         first = rollout.surge + rollout.unavailable
