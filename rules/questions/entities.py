@@ -108,7 +108,8 @@ def _provider_patterns() -> tuple[re.Pattern[str], re.Pattern[str], dict[str, st
     return patterns[0], patterns[1], by_alias
 
 
-def provider_spans(folded: str, text: str | None = None) -> list[tuple[str, int, int]]:
+@lru_cache(maxsize=64)
+def provider_spans(folded: str, text: str | None = None) -> tuple[tuple[str, int, int], ...]:
     """Id, start and end of every provider named in a folded text, in order. Everyday words count as names only where
     ``text``, the same as typed, has them with a capital letter."""
     plain, guarded, by_alias = _provider_patterns()
@@ -123,7 +124,7 @@ def provider_spans(folded: str, text: str | None = None) -> list[tuple[str, int,
         found.append((by_alias[match[1]], start, end))
     for provider, shape in _shapes():
         found += [(provider, *match.span()) for match in shape.finditer(folded)]
-    return sorted(found, key=lambda item: item[1])
+    return tuple(sorted(found, key=lambda item: item[1]))
 
 
 @lru_cache(maxsize=1)

@@ -31,6 +31,10 @@ QUOTED_ENGLISH = 0.5
 PASTED_ENGLISH = 0.25
 """English counts still less in a line that holds a pasted error message."""
 """English counts less in a line that begins in Spanish or Italian: people quote errors and use English terms."""
+OWN_ENOUGH = 3.0
+"""Points of different words that English does not have, from which the English beside them is a quotation."""
+LEAST_OWN = 0.5
+"""Points of such words below which a pasted message is English."""
 CLEAR_LEAD = 2.0
 """Lead in points from which the word list decides alone: one strong word."""
 DETECTOR_SURE = 0.65
@@ -68,6 +72,16 @@ _ENDINGS: tuple[tuple[re.Pattern[str], dict[str, float]], ...] = (
     (re.compile(r"\w{4,}(?:ung|ungen|keit)$"), {"de": 1.5}),
     (re.compile(r"\w{3,}(?:ement|eurs?|eaux)$"), {"fr": 0.7}),
 )
+
+
+_OURS = frozenset(LANGUAGES)
+_ENGLISH_TOO = frozenset(
+    {
+        "allocatable", "allocate", "allocation", "are", "com", "come", "dare", "date", "dove", "due", "fine", "male",
+        "me", "once", "ore", "per", "red", "sale", "use",
+    }
+)  # fmt: skip
+"""Words of Spanish or Italian that English has as well, in another sense."""
 
 
 class LanguageReading(msgspec.Struct, frozen=True):
@@ -140,12 +154,42 @@ def _field_words() -> dict[str, Language]:
 @lru_cache(maxsize=1)
 def _field_stems() -> dict[str, tuple[str, Language]]:
     """The same for terms with an open ending (prezz*), by their first letters."""
-    found = _one_language(_STEMS)
-    return {stem[:FIELD_STEM]: (stem, language) for stem, language in found.items() if len(stem) >= FIELD_STEM}
+    found = _one_language(_STEMS, "glossary.yaml") | _one_language(_STEMS)
+    english = (*_said_in_english(), *_ENGLISH_TOO)
+    return {
+        stem[:FIELD_STEM]: (stem, language)
+        for stem, language in found.items()
+        if len(stem) >= FIELD_STEM and not any(word.startswith(stem) for word in english)
+    }
 
 
-def _one_language(pattern: re.Pattern[str]) -> dict[str, Language]:
-    concepts = load("lexicon.yaml", dict[str, Any])["concepts"]
+@lru_cache(maxsize=1)
+def _small_words() -> dict[str, Language]:
+    """Words of the glossary and the corpus that one of our languages alone uses; they tell a language and nothing
+    else."""
+    found = _one_language(_LETTERS_ONLY, "glossary.yaml")
+    told = load("language_words.yaml", dict[Language, str])
+    found = {word: language for word, language in found.items() if len(word) > 3} | {
+        word: language for language, listed in told.items() for word in listed.split()
+    }
+    english = frozenset(_said_in_english())
+    return {word: language for word, language in found.items() if word not in english}
+
+
+@lru_cache(maxsize=1)
+def _said_in_english() -> tuple[str, ...]:
+    """Words and stems that stand in English terms, or in those of every language."""
+    texts = [
+        listed.get(column, "")
+        for name in ("glossary.yaml", "lexicon.yaml")
+        for listed in load(name, dict[str, Any])["concepts"].values()
+        for column in ("en", "any")
+    ]
+    return tuple(dict.fromkeys(fold(word) for text in texts for word in re.findall(r"[^\W\d_]+", text)))
+
+
+def _one_language(pattern: re.Pattern[str], name: str = "lexicon.yaml") -> dict[str, Language]:
+    concepts = load(name, dict[str, Any])["concepts"]
     seen: dict[str, set[str]] = {}
     for listed in concepts.values():
         for language, terms in listed.items():
@@ -168,11 +212,18 @@ def scores(text: str, words: Iterable[Word]) -> dict[str, float]:
         for language, weight in entry.items():
             points[language] = points.get(language, 0.0) + weight * times
 
-    weights, stems = _weights(), _field_stems()
+    weights, stems, small = _weights(), _field_stems(), _small_words()
+    met: set[str] = set()
     for word in words:
         entry = weights.get(word.folded)
-        if entry:
+        if entry and word.folded in met and not entry.keys() <= _OURS:
+            # A small word that others share tells no more when it is said again.
+            add({language: weight for language, weight in entry.items() if language in _OURS})
+        elif entry:
             add(entry)
+            met.add(word.folded)
+        elif word.folded in small:
+            add({small[word.folded]: FIELD})
         elif len(word.folded) > FIELD_STEM:
             stem = stems.get(word.folded[:FIELD_STEM])
             if stem and word.folded.startswith(stem[0]):
@@ -196,6 +247,17 @@ def _only_one_tells(words: tuple[Word, ...], best: str, other: str) -> bool:
     return speaks_for >= WEAK and speaks_against == 0
 
 
+def _own_words(text: str, words: Iterable[Word]) -> float:
+    """Points of the words that Spanish or Italian has and English has not, each once, with the letters they alone
+    use."""
+    once = {word.folded: word for word in words}.values()
+    weights = _weights()
+    points = scores(
+        text, [word for word in once if word.folded not in _ENGLISH_TOO and "en" not in weights.get(word.folded, ())]
+    )
+    return max(points.get("es", 0.0), points.get("it", 0.0))
+
+
 def _speaks(words: tuple[Word, ...]) -> bool:
     """True when a word tells that someone of Spanish or Italian wrote beside what was pasted, or asked in English."""
     own = [entry for word in words if (entry := _weights().get(word.folded)) and len(entry) == 1]
@@ -216,6 +278,25 @@ def _begins(words: tuple[Word, ...]) -> str | None:
     return first[0] if first and len(set(first)) == 1 else None
 
 
+def _weighed(text: str, words: tuple[Word, ...]) -> dict[str, float]:
+    """Points per language, where English that is quoted or pasted counts less."""
+    # A dot before a word is a domain name or a file ending (nvidia.com/gpu).
+    points = scores(text, [word for word in words if text[word.start - 1 : word.start] != "."])
+    pasted = LOG_LINE.search(text) is not None
+    if pasted:
+        points = {language: score for language, score in points.items() if language in LANGUAGES}
+    if "en" not in points:
+        return points
+    if pasted:
+        points["en"] *= PASTED_ENGLISH
+    elif _begins(words) in ("es", "it"):
+        points["en"] *= QUOTED_ENGLISH
+    if _own_words(text, words) >= OWN_ENOUGH:
+        # Nobody puts so many words of Spanish or Italian into an English sentence: the English is quoted.
+        points["en"] *= PASTED_ENGLISH
+    return points
+
+
 def read_language(text: str, words: tuple[Word, ...], hint: Language | None = None) -> LanguageReading:
     """Language of a cleaned ``text``; ``hint`` (the reader's own setting) decides where the text does not."""
     letters = [char for char in text if char.isalpha()]
@@ -224,20 +305,15 @@ def read_language(text: str, words: tuple[Word, ...], hint: Language | None = No
     plain = [word for word in words if word.folded.isalpha() and len(word.folded) > 1]
     if not plain:
         return _fallback([], hint)
-    # A dot before a word is a domain name or a file ending (nvidia.com/gpu).
-    points = scores(text, [word for word in words if text[word.start - 1 : word.start] != "."])
+    points = _weighed(text, words)
     pasted = LOG_LINE.search(text) is not None
-    if pasted:
-        points = {language: score for language, score in points.items() if language in LANGUAGES}
+    if pasted and _own_words(text, words) < LEAST_OWN and hint is None:
+        return LanguageReading("en", "en", "words")
+    if pasted and hint is not None and not _speaks(words):
         # A message that was only pasted is English whoever pastes it.
-        if hint is not None and not _speaks(words):
-            return LanguageReading(hint, hint, "hint")
-    if "en" in points and pasted:
-        points["en"] *= PASTED_ENGLISH
-    elif "en" in points and _begins(words) in ("es", "it"):
-        points["en"] *= QUOTED_ENGLISH
+        return LanguageReading(hint, hint, "hint")
     ranked = sorted(points.items(), key=lambda item: (-item[1], item[0]))
-    own: list[tuple[str, float]] = [(name, score) for name, score in ranked if name in LANGUAGES]
+    ours: list[tuple[str, float]] = [(name, score) for name, score in ranked if name in LANGUAGES]
     best, score = ranked[0] if ranked else ("", 0.0)
     runner_up = ranked[1][1] if len(ranked) > 1 else 0.0
     if score - runner_up >= CLEAR_LEAD or (score >= CLEAR_LEAD and score >= 1.35 * runner_up):
@@ -247,13 +323,13 @@ def read_language(text: str, words: tuple[Word, ...], hint: Language | None = No
     if len(ranked) > 1 and _only_one_tells(words, best, ranked[1][0]):
         return _reading(best, "words")
     if len(plain) < 3 and score < CLEAR_LEAD:
-        return _fallback(own, hint)
+        return _fallback(ours, hint)
     name, confidence = _detect(" ".join(word.lower for word in words))
     if name in LANGUAGES and confidence >= DETECTOR_SURE:
         return _reading(name, "detector")
-    if name not in LANGUAGES and confidence >= DETECTOR_SURE_OTHER and (not own or best == name):
+    if name not in LANGUAGES and confidence >= DETECTOR_SURE_OTHER and (not ours or best == name):
         return _reading(name, "detector")
-    return _fallback(own, hint)
+    return _fallback(ours, hint)
 
 
 def _reading(name: str, how: How) -> LanguageReading:

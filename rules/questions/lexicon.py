@@ -12,7 +12,7 @@ two candidates at the same distance.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
@@ -73,7 +73,7 @@ class _Element(msgspec.Struct, frozen=True):
         return (
             word in self.literals
             or (bool(self.prefixes) and word.startswith(self.prefixes))
-            or any(_in_class(word, name) for name in self.classes)
+            or (bool(self.classes) and any(_in_class(word, name) for name in self.classes))
         )
 
 
@@ -200,15 +200,17 @@ class Lexicon:
                 kept.append(match)
         return tuple(kept)
 
-    def _starting_with(self, word: str) -> Iterator[_Term]:
-        yield from self._by_literal.get(word, ())
+    @lru_cache(maxsize=4096)  # noqa: B019 - one lexicon per process
+    def _starting_with(self, word: str) -> tuple[_Term, ...]:
+        found = list(self._by_literal.get(word, ()))
         for length in self._lengths:
             if length > len(word):
                 break
-            yield from self._by_prefix.get(word[:length], ())
+            found += self._by_prefix.get(word[:length], ())
         for name, terms in self._by_class.items():
             if terms and _in_class(word, name):
-                yield from terms
+                found += terms
+        return tuple(found)
 
     def _end(self, elements: tuple[_Element, ...], index: int, words: tuple[str, ...], at: int) -> int | None:
         """Index after the last word of the earliest way to lay ``elements[index:]`` on ``words[at:]``; None if none."""

@@ -17,11 +17,10 @@ import msgspec
 from rules.answers import Kind
 from rules.language import Language
 from rules.questions.details import Details, details
-from rules.questions.entities import entities
 from rules.questions.features import Features, features
 from rules.questions.language import LanguageReading, read_language
 from rules.questions.model import rank, shares, spoken_for
-from rules.questions.text import clean, fold, sentences
+from rules.questions.text import clean, sentences
 
 SURE = 0.5
 """Share of all readings from which the best one is taken for sure."""
@@ -29,6 +28,10 @@ KIND_SURE = 0.6
 """Share of a kind from which its best label is taken where no other label of the kind comes near."""
 LEAD = 1.6
 """How many times likelier than its closest rival the best label of a sure kind must be."""
+CLUSTER_SURE = 0.8
+"""Share of questions on one's own clusters from which the likelier of two intents is taken ..."""
+OF_TWO = 0.35
+"""... where it has this share itself."""
 PART_SURE = 0.6
 """A question beside another in one message counts from this share on."""
 MAYBE = 0.12
@@ -201,6 +204,8 @@ class _Rated(NamedTuple):
     second: float
 
 
+TORN = 0.7
+"""Share of a topic, in parts of that of an intent, from which a message asks for either."""
 SHOWN = 6
 """So many readings are kept."""
 
@@ -216,6 +221,13 @@ def _rated(found: Features) -> _Rated:
         per_kind[kind] = per_kind.get(kind, 0.0) + share
     best_kind = max(per_kind, key=lambda kind: (per_kind[kind], kind))
     own = [(name, share) for name, share in all_shares.items() if name.startswith(f"{best_kind}:")]
+    if best_kind == "cluster":
+        topic, likely = next((item for item in all_shares.items() if item[0].startswith("faq:")), ("", 0.0))
+        if likely >= TORN * own[0][1]:
+            # The topic's answer tells in general what is asked and shows the state of the clusters beside it.
+            others = [_score(*item) for item in islice(all_shares.items(), SHOWN) if item[0] != topic]
+            both = likely + own[0][1]
+            return _Rated((_score(topic, both), *others), per_kind["faq"] + per_kind["cluster"], 0.0)
     listed = [own[0], *(item for item in islice(all_shares.items(), SHOWN) if item[0] != own[0][0])]
     return _Rated(
         tuple(_score(name, share) for name, share in listed), per_kind[best_kind], own[1][1] if len(own) > 1 else 0.0
@@ -227,11 +239,27 @@ def _score(name: str, share: float) -> Score:
     return Score(cast("Kind", kind), label, round(share, 4))
 
 
-def _part(text: str, found: Features) -> Part:
+class _Stretches:
+    """Features and readings of the stretches of one message, each looked at once."""
+
+    def __init__(self, whole: Features) -> None:
+        self._whole = whole
+        self._seen: dict[str, tuple[Features, _Rated]] = {}
+
+    def look(self, text: str) -> tuple[Features, _Rated]:
+        """What a stretch has, and what it is read as."""
+        if text not in self._seen:
+            found = features(text, self._whole)
+            self._seen[text] = (found, _rated(found))
+        return self._seen[text]
+
+
+def _part(text: str, found: Features, rated: _Rated) -> Part:
     """The text with its features as one question."""
-    rated = _rated(found)
     best, others = rated.scores[0], rated.scores[1:]
     sure = best.share >= SURE or (rated.in_kind >= KIND_SURE and best.share >= LEAD * rated.second)
+    if best.kind == "cluster" and rated.in_kind >= CLUSTER_SURE and best.share >= OF_TWO:
+        sure = True  # two intents beside each other show nearly the same things
     told: Details = details(best.kind, best.label, found)
     return Part(
         text=text,
@@ -270,7 +298,7 @@ def _matched(best: Score, found: Features) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reasons))[:MATCHED]
 
 
-def _questions(cleaned: str, whole: Features) -> list[str]:
+def _questions(cleaned: str, stretches: _Stretches) -> list[str]:
     """Stretches of the text that ask something of their own: sentences with what leads to them, cut at joining
     words."""
     found: list[str] = []
@@ -278,7 +306,7 @@ def _questions(cleaned: str, whole: Features) -> list[str]:
     for sentence in sentences(cleaned):
         text = f"{lead} {sentence.text}".strip()
         if sentence.asks or _ASKING.match(sentence.text):
-            found += _clauses(text, whole)
+            found += _clauses(text, stretches)
             lead = ""
         else:
             lead = text
@@ -293,18 +321,18 @@ _ASKING = re.compile(
 )
 
 
-def _clauses(text: str, whole: Features) -> list[str]:
+def _clauses(text: str, stretches: _Stretches) -> list[str]:
     cuts = list(_CLAUSE.finditer(text)) if len(text.split()) <= LONGEST_CUT_WORDS else []
     for cut in cuts[:MAX_CUTS]:
         left, right = text[: cut.start()], text[cut.end() :]
         if len(left.split()) < 3 or len(right.split()) < 3:
             continue
-        second = _rated(features(right, whole)).scores[0]
+        second = stretches.look(right)[1].scores[0]
         if not _own(second):
             continue
-        first = _rated(features(left, whole)).scores[0]
+        first = stretches.look(left)[1].scores[0]
         if _own(first) and (first.kind, first.label) != (second.kind, second.label):
-            return [left, *_clauses(right, whole)]
+            return [left, *_clauses(right, stretches)]
     return [text]
 
 
@@ -313,13 +341,13 @@ def _own(score: Score) -> bool:
     return score.share >= PART_SURE and score.kind != "out_of_scope"
 
 
-def _parts(cleaned: str) -> tuple[Part, ...]:
-    found = features(cleaned)
-    whole = _part(cleaned, found)
-    asked = _questions(cleaned, found)
+def _parts(cleaned: str, found: Features) -> tuple[Part, ...]:
+    whole = _part(cleaned, found, _rated(found))
+    stretches = _Stretches(found)
+    asked = _questions(cleaned, stretches)
     if len(asked) < 2 or (whole.kind == "error" and whole.confidence >= PART_SURE):
         return (whole,)
-    own = [part for text in asked if _own((part := _part(text, features(text, found))).scores[0])]
+    own = [_part(text, *stretches.look(text)) for text in asked if _own(stretches.look(text)[1].scores[0])]
     by_label = {(part.kind, part.label): part for part in reversed(own)}
     several = [part for part in own if by_label[part.kind, part.label] is part]
     if len(several) < 2:
@@ -332,8 +360,8 @@ def read(text: str, hint: Language | None = None) -> Reading:
     cleaned = clean(text)
     words = tuple(word for sentence in sentences(cleaned) for word in sentence.words)
     language = read_language(cleaned, words, hint)
-    named = entities(cleaned, fold(cleaned), tuple(word.folded for word in words))
-    return Reading(cleaned, language, _parts(cleaned), named)
+    found = features(cleaned)
+    return Reading(cleaned, language, _parts(cleaned, found), dict(found.entities))
 
 
 def topics(parts: Iterable[Part]) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Makes the weights of the reader from the corpus: ``python -m rules.questions.training > weights.json``, then put it
-into ``rules/questions/data``. Deterministic: the same corpus gives the same file.
+into ``rules/questions/data``; with the argument ``words`` likewise ``language_words.yaml``.
+Deterministic: the same corpus gives the same files.
 """
 
 import hashlib
@@ -11,11 +12,12 @@ from importlib.resources import files
 
 import msgspec
 
+from rules.language import LANGUAGES
 from rules.questions import corpus, data
 from rules.questions.corpus import Line
 from rules.questions.features import VERSION, features
 from rules.questions.model import SCALE, Weights
-from rules.questions.text import clean
+from rules.questions.text import clean, words
 
 _Packed = tuple[list[tuple[list[float], list[float], float]], int, list[int], float]
 """(weights, sums of squares, value) per feature of a line; column, further right columns, weight of the line."""
@@ -23,7 +25,7 @@ EPOCHS = 14
 RATE = 0.2
 DECAY = 1e-3
 SMALLEST = 0.14
-"""Weights below are left out of the file."""
+"""Weights that move a score by less in a text are left out of the file."""
 MIN_LINES = 2
 """A stem, pair or group of letters must stand in so many lines."""
 MADE_FROM = ("glossary.yaml", "lexicon.yaml", "causes.yaml", "filters.yaml", "labels.yaml", "provider_names.yaml")
@@ -103,7 +105,7 @@ def train(lines: Sequence[Line], epochs: int = EPOCHS) -> Weights:
         digest=digest(),
         labels=names,
         bias=[round(cell * SCALE) for cell in bias],
-        rows={name: packed_row for name, row in rows.items() if (packed_row := _packed(row))},
+        rows={name: packed_row for name, row in rows.items() if (packed_row := _packed(row, _least(name)))},
     )
 
 
@@ -124,14 +126,45 @@ def _shuffled(packed: Sequence[_Packed], epoch: int) -> Iterator[_Packed]:
     return (packed[(index * step + epoch * 131) % count] for index in range(count))
 
 
-def _packed(row: Sequence[float]) -> list[int]:
-    return [
-        number for index, cell in enumerate(row) if abs(cell) >= SMALLEST for number in (index, round(cell * SCALE))
-    ]
+def _least(name: str) -> float:
+    """The least weight of a feature that is kept: groups of letters count little in a text."""
+    return SMALLEST if name[0] not in "cbk" else SMALLEST * 1.5 if name[0] != "c" else SMALLEST * 2.5
+
+
+def _packed(row: Sequence[float], least: float) -> list[int]:
+    return [number for index, cell in enumerate(row) if abs(cell) >= least for number in (index, round(cell * SCALE))]
+
+
+WORD_LINES = 2
+"""In so many lines of one language, and in none of another, a word must stand to tell that language."""
+
+
+def telling_words(lines: Sequence[Line]) -> dict[str, str]:
+    """Words that only Spanish lines have, and those that only Italian ones have, for ``language_words.yaml``."""
+    seen: dict[str, Counter[str]] = {language: Counter() for language in LANGUAGES}
+    for line in lines:
+        seen[line.language].update({word.folded for word in words(clean(line.text)) if word.folded.isalpha()})
+    return {
+        language: " ".join(
+            sorted(
+                word
+                for word, times in seen[language].items()
+                if times >= WORD_LINES
+                and len(word) > 2
+                and not any(word in seen[other] for other in LANGUAGES if other != language)
+            )
+        )
+        for language in ("es", "it")
+    }
 
 
 def main() -> None:
-    """Write the weights of the whole corpus but its held-out lines."""
+    """Write the weights of the whole corpus but its held-out lines; with ``words`` the words that tell a language."""
+    if sys.argv[1:] == ["words"]:
+        told = telling_words([line for line in corpus.lines() if not line.held_out])
+        head = "# Words that only lines of one language have; made by: python -m rules.questions.training words\n"
+        sys.stdout.write(head + "".join(f"{language}: >-\n  {listed}\n" for language, listed in told.items()))
+        return
     made = train([line for line in corpus.lines() if not line.held_out])
     sys.stdout.buffer.write(msgspec.json.encode(made) + b"\n")
 

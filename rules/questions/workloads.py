@@ -22,7 +22,7 @@ _ITEMS = re.compile(
     r"\b(\d{1,4})\s(?:[a-z~]\w*\s|\d+(?:[.,]\d+)?\s?g(?:b|ig)\s){0,2}?(pods?|replicas?|repliche|models?|modelos?|modelli|notebooks?|users?|usuarios?|utenti|jobs?|services?|"
     r"servicios?|servizi|students?|alumnos?|estudiantes|studenti|containers?|contenedores|inference\w*|endpoints?|workloads?|cargas|carichi|instances?|"
     r"instancias|istanze|people|personas|persone|data scientists?|processes|procesos|processi|experiments?"
-    r"|experimentos|esperimenti|workers?|llms?|devs|tasks?|apps?|teams?|equipos?|copias|copie|trabajos|lavori|sviluppatori|desarrolladores|squadre|gruppi|sessions?|sesiones|sessioni|clients?|clientes|clienti|modelitos|modellini|loads|rankers?|embedders?|agents?|bots?|slots?)\b"
+    r"|experimentos|esperimenti|workers?|llms?|devs|tasks?|apps?|teams?|equipos?|copias|copie|trabajos|lavori|sviluppatori|desarrolladores|squadre|gruppi|sessions?|sesiones|sessioni|clients?|clientes|clienti|modelitos|modellini|servicitos|servizietti|modelazos|modelloni|programitas|programmini|scripts?|loads|rankers?|embedders?|agents?|bots?|slots?)\b"
 )
 _WORD_NUMBERS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "ten": 10, "twelve": 12, "twenty":

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 
-from rules.questions import answer
+from rules.questions import answer, corpus, read
 from tests.evaluation.scoring import development, frequent, others
 from tests.rules.questions.facts import cluster, gpu_node, gpu_pod
 
@@ -25,6 +25,27 @@ def test_cold_start() -> None:
     importing, first = (float(figure) * 1e3 for figure in out[:2])
     print(f"\nquestions, cold: import {importing:.0f} ms CPU, import and first answer {first:.0f} ms CPU")
     assert out[2] == "False"
+
+
+def test_warm_readings() -> None:
+    """Reading alone, once every text was read: the development set, lines of the corpus, several questions in one."""
+    asked = [str(question["text"]) for question in development()]
+    sets = {
+        "development set": asked,
+        "corpus": [line.text for line in corpus.lines()[::10]],
+        "four questions in one": [" ".join(asked[index : index + 4]) for index in range(0, len(asked), 8)],
+    }
+    for name, texts in sets.items():
+        for text in texts:
+            read(text)
+        times = []
+        for text in texts:
+            start = time.process_time()
+            assert read(text).parts
+            times.append(time.process_time() - start)
+        times.sort()
+        p50, p99 = (1e3 * times[int((len(times) - 1) * share)] for share in (0.5, 0.99))
+        print(f"\nreading, warm, {name}: n {len(times)}, p50 {p50:.2f} ms, p99 {p99:.2f} ms of CPU")
 
 
 def test_warm_answers() -> None:

@@ -2,11 +2,10 @@
 
 Files are named ``kind.language.yaml``. faq, cluster, error: label -> lines (a line is a text, or {text, also_ok});
 provider: {text, filters} or {text, provider, field}; compat, sizing: {text, entities}; out_of_scope: {text, abstain} or
-{text, clarify}. ``more.yaml``: label -> language -> lines. Every fifth line of a label is held out of the weights, to
-measure them.
+{text, clarify}. ``more.yaml``: label -> language -> lines. Every twentieth line of a file is held out of the
+weights, to measure them.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
@@ -19,7 +18,7 @@ from rules.questions.data import parse_yaml
 from rules.questions.words import sentences
 
 KINDS = ("faq", "provider", "compat", "sizing", "cluster", "error", "out_of_scope")
-HELD_OUT = 5
+HELD_OUT = 20
 _LABEL_KEYS = {"faq": "topic", "cluster": "intent", "error": "cause", "provider": "field"}
 
 
@@ -81,11 +80,9 @@ def _file(kind: str, language: Language) -> Iterator[Line]:
     path = files(__name__) / f"{kind}.{language}.yaml"
     if not path.is_file():
         return
-    seen: Counter[str] = Counter()
-    for label, row in _rows(kind, parse_yaml(path.read_text(encoding="utf-8")) or []):
+    for place, (label, row) in enumerate(_rows(kind, parse_yaml(path.read_text(encoding="utf-8")) or []), 1):
         also = frozenset(_label(kind, other) for other in row.get("also_ok") or ())
-        seen[label] += 1
-        yield Line(str(row["text"]), language, label, also - {label}, row, seen[label] % HELD_OUT == 0)
+        yield Line(str(row["text"]), language, label, also - {label}, row, place % HELD_OUT == 0)
 
 
 def _rows(kind: str, document: Any) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -3,9 +3,12 @@
 import pytest
 
 from rules.language import Language
+from rules.questions import corpus
 from rules.questions import language as module
+from rules.questions.data import load
 from rules.questions.language import LanguageReading, read_language
 from rules.questions.text import clean, words
+from rules.questions.training import telling_words
 
 
 def read(text: str, hint: Language | None = None) -> LanguageReading:
@@ -38,6 +41,12 @@ def test_function_words_tell_the_language_without_accents(text: str, language: s
         ("il pod non parte: 0/5 nodes are available: 5 Insufficient nvidia.com/gpu", "it"),
         ("RuntimeError: CUDA out of memory (succede solo con due pod)", "it"),
         ("0/5 nodes are available: 5 Insufficient nvidia.com/gpu", "en"),
+        ("node log: RuntimeError: CUDA error: all devices on this host are busy", "en"),
+        ("Allocate failed due to rpc error: request for 'nvidia.com/gpu: 2' too large", "en"),
+        ("keras dice Could not find cuda drivers on your machine y el nodo es una MI250", "es"),
+        ("keras dice Could not find cuda drivers on your machine e il nodo ha una MI250", "it"),
+        ("XID 48 en gpu-2", "es"),
+        ("XID 48 su gpu-2", "it"),
     ],
 )
 def test_a_pasted_english_error_does_not_outweigh_the_persons_own_words(text: str, language: str) -> None:
@@ -90,3 +99,13 @@ def test_the_detector_decides_only_when_it_is_sure(monkeypatch: pytest.MonkeyPat
 def test_the_real_detector_reads_plain_lines() -> None:
     assert read("dubbio amletico irrisolto stamani").language == "it"
     assert read("siempre llueve sobre mojado temprano").language == "es"
+
+
+@pytest.mark.parametrize(("text", "language"), [("nodos libres", "es"), ("nodi liberi", "it"), ("free nodes", "en")])
+def test_a_few_words_of_the_field_tell_the_language(text: str, language: str) -> None:
+    assert read(text).language == language
+
+
+def test_the_words_that_tell_a_language_are_those_of_the_corpus() -> None:
+    told = telling_words([line for line in corpus.lines() if not line.held_out])
+    assert load("language_words.yaml", dict[str, str]) == told
