@@ -15,7 +15,8 @@ DRIVER_LABEL = "nvidia.com/cuda.driver-version.full"
 def gpu_pod(name: str, node: str, gpus: int = 1, scheduler: str | None = None) -> PodFacts:
     ref = ObjectRef("Pod", "ml", name)
     pod = Pod(metadata=ObjectMeta(name=name, namespace="ml"), spec=PodSpec(nodeName=node, schedulerName=scheduler))
-    return PodFacts(ref, pod, "Running", node, False, {"nvidia.com/gpu": gpus} if gpus else {}, None, None)
+    requests = {"nvidia.com/gpu": gpus} if gpus else {}
+    return PodFacts(ref, pod, "Running", node, False, requests, None, None, marks=marks_of(pod, None, "Running"))
 
 
 def gpu_node(
