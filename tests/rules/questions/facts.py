@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rules.facts.cluster import ClusterFacts, GpuResource, NodeFacts, PodFacts, Sharing
+from rules.facts.marks import marks_of
 from rules.facts.objects import Node, NodeStatus, ObjectMeta, OtherObject, Pod, PodSpec
 from rules.findings import ObjectRef, Unreadable
 
