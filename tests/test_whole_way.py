@@ -166,9 +166,9 @@ async def test_idle_node_is_announced_in_slack_and_its_message_edited_once_the_n
                 await audited(client)
                 assert len([m for m in slack.messages(ALERTS) if not m.get("thread_ts")]) == 1, "told once"
 
-                kubernetes.state.put(training_pod())
-                assert not [f for f in (await audited(client))["report"]["findings"] if f["rule"] == "idle-gpu-node"]
+                kubernetes.state.put(training_pod())  # the cluster is followed: nobody asks for an audit
                 await slack.until(lambda: shown(slack.messages(ALERTS)[0]) != opened, 20)
+                assert not [f for f in (await audited(client))["report"]["findings"] if f["rule"] == "idle-gpu-node"]
                 resolved = slack.messages(ALERTS)[0]
                 assert resolved["ts"] == alert["ts"], "edited, not posted anew"
                 assert "resolved" in shown(resolved).lower()

@@ -33,6 +33,9 @@ STOP = web.AppKey("stop", asyncio.Event)
 """Set when the server goes away."""
 
 
+MUTE = b"mute"
+
+
 class Watches:
     """The open watches, and what tests make them do. Thread-safe.
 
@@ -60,6 +63,10 @@ class Watches:
     def end(self, plural: str) -> None:
         """End the open watches of a resource, as a server does whose time is over."""
         self._order(plural, [None])
+
+    def mute(self, plural: str) -> None:
+        """Let the open watches of a resource say nothing any more, and not end either."""
+        self._order(plural, [MUTE])
 
     def beat(self) -> None:
         """Let every open watch send a bookmark, as the server does about once a minute."""
@@ -117,7 +124,7 @@ async def watch(
             with request.app[WATCHES].opened(resource.plural) as orders:
                 while not stop.is_set() and not _gone(request):
                     rung = request.app[BELL].next
-                    for change in state.changes_since(revision, resource):
+                    for change in () if MUTE in orders else state.changes_since(revision, resource):
                         revision = change.revision
                         if visible(change.object):
                             await send(change.type, change.object)
@@ -166,6 +173,9 @@ async def _obeyed(response: web.StreamResponse, orders: "deque[bytes | None]", b
         order = orders.popleft()
         if order is None:
             return True
+        if order == MUTE:
+            orders.append(MUTE)
+            return False
         await response.write(order or _line({"type": "BOOKMARK", "object": bookmark}))
     return False
 
