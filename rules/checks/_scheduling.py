@@ -75,7 +75,7 @@ def fit(
     wanted: Mapping[str, Decimal] | None = None,
 ) -> Fit:
     """What keeps ``pod`` off ``node``. Other resources than GPUs are judged where ``rest``, what the node has left of
-    each, is given (:meth:`~rules.facts.cluster.ClusterFacts.left_on`); ``wanted`` is :func:`beside_gpus` of the pod,
+    each, is given (:attr:`~rules.facts.model.NodeFacts.left`); ``wanted`` is :func:`beside_gpus` of the pod,
     where it is known already."""
     door, tolerable, sick = at_the_door(pod, node)
     obstacles = {*door, *in_stock(pod, node)}

@@ -128,15 +128,14 @@ def view_of_gpus(facts: ClusterFacts, pod: PodFacts) -> View:
 
 
 def _kinds(facts: ClusterFacts) -> "_Kinds":
-    return facts.remember("kinds of GPU nodes", lambda: _Kinds(facts))
+    return facts.remember("kinds of GPU nodes", lambda: _Kinds(facts.gpu_nodes))
 
 
 class _Kinds:
     """GPU nodes sorted into kinds, and what was judged of them so far."""
 
-    def __init__(self, facts: ClusterFacts) -> None:
-        self._facts = facts
-        self._nodes = facts.gpu_nodes
+    def __init__(self, nodes: tuple[NodeFacts, ...]) -> None:
+        self._nodes = nodes
         doors: dict[object, int] = {}
         stocks: dict[object, int] = {}
         shapes: dict[tuple[int, int], list[int]] = {}
@@ -239,11 +238,11 @@ class _Kinds:
 
     @cached_property
     def _left(self) -> "_Amounts":
-        return _Amounts(self._facts.left_on(node) for node in self._nodes)
+        return _Amounts(node.left for node in self._nodes)
 
     @cached_property
     def _freed(self) -> "_Amounts":
-        return _Amounts(without_holders(node, self._facts.left_on(node)) for node in self._nodes)
+        return _Amounts(without_holders(node, node.left) for node in self._nodes)
 
 
 class _Amounts:

@@ -64,7 +64,7 @@ def _room(facts: ClusterFacts, pod: PodFacts) -> bool:
     spare = [
         node for node in facts.gpu_nodes if all(free(node, name) >= amount for name, amount in pod.gpu_requests.items())
     ]
-    return any(not fit(pod, node, facts.left_on(node)).obstacles for node in spare)
+    return any(not fit(pod, node, node.left).obstacles for node in spare)
 
 
 def _may_grow(facts: ClusterFacts, pods: list[PodFacts]) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -29,7 +28,7 @@ from rules.facts.model import GpuEvidence, GpuResource, NodeFacts, PodFacts, Sha
 from rules.facts.objects import Container, Event, Node, OtherObject, Pod
 from rules.facts.pause import collector_paused
 from rules.facts.prices import PriceBook
-from rules.facts.resources import Vendor, left
+from rules.facts.resources import Vendor
 from rules.facts.scaling import Scaling, scaling
 from rules.facts.storage import ClaimFacts, claims_of
 from rules.findings import ObjectRef, Unreadable
@@ -205,7 +204,8 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def remember(self, key: str, make: Callable[[], Derived]) -> Derived:
         """What several rules share and none should work out twice: the value under ``key``, made when first asked
-        for. The same key must always be given an equal ``make``."""
+        for. The same key must always be given an equal ``make``, and what it makes must not hold on to these facts: in
+        a ring they would outlive their time until somebody collects garbage."""
         if key not in self._remembered:
             self._remembered[key] = make()
         return cast("Derived", self._remembered[key])
@@ -217,12 +217,6 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def deployment_of(self, pod: PodFacts) -> ObjectRef | None:
         """The Deployment behind a pod; None when there is none."""
         return deployment_of(pod, self._deployments)
-
-    def left_on(self, node: NodeFacts) -> Mapping[str, Decimal]:
-        """What of every allocatable resource the node's unfinished pods leave, in base units (cores, bytes, GPUs), and
-        under ``pods`` how many more pods it takes."""
-        amounts = node.node.status.allocatable if node.node.status else None
-        return node.remember("left", lambda: left(amounts, (pod.pod.spec for pod in node.pods)))
 
     @cached_property
     def _deployments(self) -> dict[tuple[str, str], str]:

@@ -5,14 +5,14 @@ every pod again (:meth:`~rules.facts.cluster.ClusterFacts.marked`). A mark says 
 follows from it, and it follows from the pod's own object alone.
 """
 
-from rules.facts.groups import CONTROLLERS, GROUP_MARKS, KUEUE_QUEUE, SCHEDULERS, TRAINING_KINDS, VOLCANO_JOBS
+from rules.facts.groups import GROUP_MARKS, KUEUE_QUEUE, SCHEDULERS, TRAINING_KINDS, VOLCANO_JOBS
 from rules.facts.kinds import group_of
-from rules.facts.objects import Container, ObjectMeta, OwnerReference, Pod
+from rules.facts.objects import ObjectMeta, OwnerReference, Pod
 
 GROUPED = 1
 """A label or controller of multi-node workloads (:func:`~rules.facts.groups.workload_groups`)."""
 QUEUED = 2
-"""A trace of a queueing system: its label, its scheduler, or the name of its controller
+"""A trace of a queueing system: its label, its scheduler, or a name as its controller may have it
 (:func:`~rules.facts.groups.queue_systems`)."""
 AUTOSCALES = 4
 """A container that may be cluster-autoscaler."""
@@ -47,7 +47,8 @@ def marks_of(pod: Pod, controller: OwnerReference | None, phase: str) -> int:
         if spec.schedulerName not in _DEFAULT_SCHEDULERS:
             found |= SCHEDULED_ELSEWHERE | (QUEUED if spec.schedulerName in SCHEDULERS else 0)
         for container in spec.containers or ():
-            if _may_autoscale(container):
+            words = container.command or container.args
+            if (container.image and AUTOSCALER in container.image) or (words and AUTOSCALER in words[0]):
                 found |= AUTOSCALES
     if status is not None and status.nominatedNodeName:
         found |= NOMINATED
@@ -66,19 +67,8 @@ def _of_metadata(metadata: ObjectMeta) -> int:
             found |= QUEUED
     if metadata.annotations and EXEMPT_ANNOTATION in metadata.annotations:
         found |= EXEMPT
-    for part in _CONTROLLER_NAMES:
-        if part in name:
-            found |= QUEUED
+    if "scheduler" in name or "kueue" in name:
+        found |= QUEUED
     if metadata.namespace in RESERVING_NAMESPACES:
         found |= RESERVES
     return found
-
-
-_CONTROLLER_NAMES = tuple(name for name, _ in CONTROLLERS)
-
-
-def _may_autoscale(container: Container) -> bool:
-    if container.image and AUTOSCALER in container.image:
-        return True
-    words = container.command or container.args or ()
-    return any(AUTOSCALER in word for word in words[:1])

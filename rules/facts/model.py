@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import Literal, TypeVar, cast
 
@@ -9,7 +10,7 @@ import msgspec
 
 from rules.facts.objects import Node, OwnerReference, Pod
 from rules.facts.prices import Price
-from rules.facts.resources import Form, Vendor
+from rules.facts.resources import Form, Vendor, left
 from rules.findings import ObjectRef
 
 Derived = TypeVar("Derived")
@@ -170,6 +171,13 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def _remembered(self) -> dict[str, object]:
         return {}
+
+    @cached_property
+    def left(self) -> Mapping[str, Decimal]:
+        """What of every allocatable resource the pods leave, in base units (cores, bytes, GPUs), and under ``pods`` how
+        many more pods it takes."""
+        amounts = self.node.status.allocatable if self.node.status else None
+        return left(amounts, (pod.pod.spec for pod in self.pods))
 
     @cached_property
     def gpu_pods(self) -> tuple[PodFacts, ...]:

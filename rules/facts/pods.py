@@ -13,7 +13,7 @@ from rules.findings import ObjectRef
 _EMPTY: Mapping[str, int] = {}
 _TERMINAL = ("Succeeded", "Failed")
 
-_FRACTION_ANNOTATIONS = ("gpu-fraction", "gpu-memory", "runai/gpu-fraction", "runai/gpu-memory")
+_FRACTION_ANNOTATIONS = frozenset({"gpu-fraction", "gpu-memory", "runai/gpu-fraction", "runai/gpu-memory"})
 """KAI and Run:ai: such a pod asks for no GPU itself (NVIDIA/KAI-Scheduler pkg/common/constants, 2026-03)."""
 
 _HAMI_ASSIGNED = "hami.io/vgpu-devices-allocated"
@@ -83,7 +83,7 @@ def _other_claim(
             return indirect
     annotations = pod.metadata.annotations
     if annotations:
-        if any(annotations.get(key) for key in _FRACTION_ANNOTATIONS):
+        if not _FRACTION_ANNOTATIONS.isdisjoint(annotations) and any(map(annotations.get, _FRACTION_ANNOTATIONS)):
             return "fraction-annotation"
         if annotations.get(_HAMI_ASSIGNED, "").strip(";:, "):
             return "hami-annotation"

@@ -143,7 +143,9 @@ def extended_requests(spec: PodSpec) -> Mapping[str, int]:
     that were started before it), plus overhead. A sidecar is an init container with ``restartPolicy: Always``. A limit
     without a request is a request. Source: kubernetes/component-helpers resource/helpers.go (1.36).
     """
-    running = _sum(spec.containers or ())
+    containers = spec.containers or ()
+    # Nearly all pods have one container.
+    running = _sum(containers) if len(containers) != 1 else dict(_requests(containers[0]))
     if spec.initContainers:
         sidecars: dict[str, int] = {}
         peak: dict[str, int] = {}

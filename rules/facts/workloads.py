@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from rules.facts.cluster import ClusterFacts
-from rules.facts.groups import rollout_marks
+from rules.facts.groups import deployment_of, deployments_by_replica_set, rollout_marks
 from rules.facts.model import PodFacts
 from rules.facts.objects import ObjectMeta, OtherObject
 from rules.findings import ObjectRef
@@ -38,7 +38,7 @@ class Workloads:
     """All workloads of a cluster, in order of their names, and which pod comes from which."""
 
     def __init__(self, facts: ClusterFacts) -> None:
-        self._facts = facts
+        self._deployments = deployments_by_replica_set(facts.of_kind("ReplicaSet"))
         self._objects = {
             ObjectRef(item.kind or key, item.metadata.namespace or "", item.metadata.name): item
             for key, items in facts.others.items()
@@ -84,7 +84,7 @@ class Workloads:
         if pod.controller is None or pod.controller.kind == "Node":
             return []
         ref = ObjectRef(pod.controller.kind, pod.ref.namespace, pod.controller.name)
-        found = [self._facts.deployment_of(pod) or ref]
+        found = [deployment_of(pod, self._deployments) or ref]
         while len(found) < MAX_LEVELS:
             item = self._objects.get(found[-1])
             above = _owner(item.metadata) if item else None

@@ -83,7 +83,7 @@ def _asking(draw: st.DrawFn, made: dict[str, Any]) -> dict[str, Any]:
 def test_a_view_says_of_every_node_what_judging_it_alone_says(drawn: tuple[ClusterFacts, list[PodFacts]]) -> None:
     facts, pods = drawn
     for waiting in pods:
-        alone = [fit(waiting, item, facts.left_on(item)) for item in facts.gpu_nodes]
+        alone = [fit(waiting, item, item.left) for item in facts.gpu_nodes]
         assert list(view_of(facts, waiting)) == alone
 
 

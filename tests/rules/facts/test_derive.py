@@ -1,5 +1,7 @@
 """Facts that are built again after a change are those that are built from nothing."""
 
+import gc
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from rules.checks import RULES
 from rules.engine import evaluate
+from rules.exemptions import EXEMPT
 from rules.facts.cluster import ClusterFacts, FactsBuilder, build
 from rules.facts.objects import Node, OtherObject, Pod
 from rules.facts.pods import pod_facts
@@ -25,6 +28,7 @@ KINDS = ("Node", "Pod", "Event", "ResourceClaim", "ResourceSlice", "DeviceClass"
 NAMES = ("n1", "n2")
 GPU: Mapping[str, Any] = {"nvidia.com/gpu": "2", "cpu": "8", "memory": "32Gi", "pods": "110"}
 CPU: Mapping[str, Any] = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+ASKING = {"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}, "requests": {"cpu": "1"}}}
 VISIBLE = {"name": "c", "image": "cuda", "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
 ENDED = {"state": {"terminated": {"exitCode": 0, "finishedAt": "2026-11-30T08:00:00Z"}}}
 
@@ -80,7 +84,7 @@ machines = st.lists(
 )
 containers = st.sampled_from(
     [
-        {"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}, "requests": {"cpu": "1"}}},
+        ASKING,
         {"name": "c", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}},
         VISIBLE,
     ]
@@ -205,3 +209,24 @@ def test_facts_of_pods_that_are_gone_are_let_go() -> None:
         facts = builder.build(NOW, nodes=[make_node()], pods=pods_now, read_kinds=KINDS)
     assert len(facts.pods) == 200
     assert builder.remembered_pods <= 1500
+
+
+def test_facts_go_when_nobody_holds_them() -> None:
+    """Not only when garbage is collected: a service builds facts again and again."""
+    held = [make_node(name, {"nvidia.com/gpu.present": "true"}, gpus=GPU) for name in NAMES]
+    waiting = [make_pod(f"p{number}", ASKING, on=None, phase="Pending") for number in range(3)]
+    old = {"creationTimestamp": NOW - timedelta(hours=2)}
+    waiting = [
+        msgspec.structs.replace(item, metadata=msgspec.structs.replace(item.metadata, **old)) for item in waiting
+    ]
+    running = [make_pod(f"r{number}", ASKING, on="n1", owner="Job") for number in range(3)]
+    exempt = [make_pod("e", ASKING, on="n1", annotations={EXEMPT: "idle-gpu-node"})]
+    facts = build("c", NOW, nodes=held, pods=[*waiting, *running, *exempt], read_kinds=KINDS, prices=PRICES)
+    gc.disable()
+    try:
+        assert evaluate(facts, Policy(), RULES).failed_rules == ()
+        nodes_of_facts = facts.nodes
+        del facts
+        assert sys.getrefcount(nodes_of_facts) == 2  # this name, and the argument
+    finally:
+        gc.enable()

@@ -132,7 +132,7 @@ def test_the_name_of_a_replica_set_tells_its_deployment_where_nothing_else_does(
 
 
 def left(facts: ClusterFacts) -> dict[str, Decimal]:
-    return dict(facts.left_on(facts.nodes[0]))
+    return dict(facts.nodes[0].left)
 
 
 def test_what_a_node_has_left_counts_every_resource_and_no_finished_pod() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rules.exemptions import EXEMPT
 from rules.facts import marks
-from rules.facts.groups import queue_systems, workload_groups
+from rules.facts.groups import CONTROLLERS, queue_systems, workload_groups
 from rules.facts.objects import Pod
 from rules.facts.scaling import scaling
 from tests.rules.facts.make import cluster
@@ -81,6 +81,12 @@ def test_nothing_is_lost_by_looking_at_marked_pods_only(made: list[Pod]) -> None
     assert facts.marked(marks.RESERVES) == tuple(pod for pod in every if pod.ref.namespace != "ml")
     elsewhere = {pod.ref for pod in every if pod.pod.spec and pod.pod.spec.schedulerName in ("volcano", "own")}
     assert elsewhere <= {pod.ref for pod in facts.marked(marks.SCHEDULED_ELSEWHERE)}
+
+
+def test_every_controller_of_a_queueing_system_is_marked() -> None:
+    for name, _ in CONTROLLERS:
+        controller = msgspec.convert({"metadata": {"name": f"my-{name}-0"}, "spec": {"nodeName": "n1"}}, Pod)
+        assert cluster((), [controller]).pods[0].marks == marks.QUEUED
 
 
 def test_a_plain_pod_has_no_mark() -> None:
