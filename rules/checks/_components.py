@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from rules.facts import marks
 from rules.facts.cluster import ClusterFacts, NodeFacts, PodFacts
 from rules.facts.objects import ContainerStatus, OtherObject, PodSpec
 from rules.findings import ObjectRef
@@ -75,6 +76,7 @@ _FAILING = frozenset(
 )
 
 _LOOPS = 3
+_COMPONENT = "app.kubernetes.io/component"
 _PASSING = re.compile(
     r"^node\.kubernetes\.io/|^ToBeDeleted|^DeletionCandidate|^karpenter\.sh/|uninitialized|termination|startup"
     r"|unhealthy|xid|problem|quarantine|repair|remediation",
@@ -103,7 +105,7 @@ def layer_of(name: str, labels: Mapping[str, str], images: Iterable[str]) -> Lay
     The image tells a plugin better than the name: people rename. Feature discovery and the MPS daemon share the
     plugin's image, and are told by their names.
     """
-    return _layer_of(name, labels.get("app.kubernetes.io/component"), tuple(images))
+    return _layer_of(name, labels.get(_COMPONENT), tuple(images))
 
 
 @lru_cache(maxsize=4096)
@@ -149,7 +151,10 @@ def _by_layer(node: NodeFacts) -> dict[Layer, list[PodFacts]]:
     for pod in node.pods:
         if pod.controller is not None and pod.controller.kind != "DaemonSet":
             continue
-        layer = layer_of(owner_name(pod), pod.pod.metadata.labels or {}, _images(pod.pod.spec))
+        labels, spec = pod.pod.metadata.labels, pod.pod.spec
+        component = labels.get(_COMPONENT) if labels else None
+        images = tuple([item.image for item in (spec.containers if spec else None) or () if item.image])
+        layer = _layer_of(owner_name(pod), component, images)
         if layer is not None:
             found.setdefault(layer, []).append(pod)
     return found
@@ -207,20 +212,9 @@ def _looping(status: ContainerStatus) -> str | None:
 
 def speaking(node: NodeFacts) -> list[PodFacts]:
     """Pods on the node of which there are words: see :func:`said_by`."""
-    return node.remember("speaking", lambda: [pod for pod in node.pods if _speaks(pod)])
-
-
-def _speaks(pod: PodFacts) -> bool:
-    status = pod.pod.status
-    if status is None:
-        return False
-    if status.message:
-        return True
-    for items in (status.containerStatuses, status.initContainerStatuses):
-        for item in items or ():
-            if item.lastState is not None or (item.state is not None and item.state.running is None):
-                return any(said_by(pod))
-    return False
+    return node.remember(
+        "speaking", lambda: [pod for pod in node.pods if pod.marks & marks.SPEAKS and any(said_by(pod))]
+    )
 
 
 def said_by(pod: PodFacts) -> Iterator[str]:

@@ -52,10 +52,11 @@ def templates(facts: ClusterFacts) -> Iterator[Template]:
     for kind, items in sorted(facts.others.items()):
         for item in items if kind.partition(".")[0] not in _NO_WORKLOADS else ():
             ref = ObjectRef(item.kind or kind, item.metadata.namespace or "", item.metadata.name)
-            if _owned(facts, item) or _finished(item):
+            if _owned(facts, item) or facts.remember_of(item, "finished", _finished):
                 continue
             # Only what asks for a GPU, or has pods that do, is worth a closer look.
-            for spec in _specs(item.spec, gpus_only=ref not in tops):
+            specs = facts.remember_of(item, "pod specs", _every) if ref in tops else ()
+            for spec in specs or facts.remember_of(item, "pod specs with GPUs", _with_gpus):
                 read.add(ref)
                 yield Template(ref=ref, spec=spec, active=_active(item), pods=tuple(pods.get(ref, ())))
     for ref, members in sorted(tops.items()):
@@ -82,6 +83,14 @@ def _active(item: OtherObject) -> bool:
     policy = spec.get("runPolicy")
     suspended = spec.get("suspend") or (isinstance(policy, dict) and policy.get("suspend"))
     return not suspended and spec.get("replicas") != 0
+
+
+def _every(item: OtherObject) -> list[PodSpec]:
+    return _specs(item.spec, gpus_only=False)
+
+
+def _with_gpus(item: OtherObject) -> list[PodSpec]:
+    return _specs(item.spec, gpus_only=True)
 
 
 def _specs(value: Any, *, gpus_only: bool) -> list[PodSpec]:

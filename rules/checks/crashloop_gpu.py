@@ -47,9 +47,9 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | Symptom | O
     """Yield one finding or symptom per workload."""
     failing: dict[ObjectRef, Trouble] = {}
     pods: list[PodFacts] = []
-    for pod in facts.gpu_pods:
+    for pod in facts.gpu_pods_where("trouble", trouble):
         yield pod.ref
-        if pod.node_name is None or pod.terminal or pod.is_daemon or not (pod.gpu_requests or pod.dra_devices):
+        if pod.node_name is None or not (pod.gpu_requests or pod.dra_devices):
             continue
         bad = trouble(pod)
         old = age(facts, pod.pod.metadata.creationTimestamp)

@@ -42,14 +42,9 @@ def floats(image: str) -> bool:
     return tag in ("", "latest")
 
 
-def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
+def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding]:
     """Yield one finding per workload, and one per DaemonSet or object of an operator."""
-    floating: list[PodFacts] = []
-    for pod in facts.gpu_pods:
-        yield pod.ref
-        asks = pod.gpu_requests or pod.dra_devices or pod.other_gpu_claim
-        if asks and not pod.terminal and not pod.is_daemon and _of_pod(pod):
-            floating.append(pod)
+    floating = facts.gpu_pods_where("floating images", _of_pod)
     for workload, pods in by_workload(facts, floating).items():
         images = sorted({image for pod in pods for image in _of_pod(pod)})
         yield _finding(workload, (workload, *(pod.ref for pod in pods)), images, _running(pods))

@@ -26,19 +26,13 @@ from rules.checks._workloads import by_workload
 from rules.engine import Rule
 from rules.facts.cluster import ClusterFacts, PodFacts
 from rules.facts.network import fast_network_requests, is_verbs_network
-from rules.findings import Finding, ObjectRef, Severity
+from rules.findings import Finding, Severity
 from rules.policy import Policy
 
 
-def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
+def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding]:
     """Yield one finding per workload."""
-    unlocked: list[PodFacts] = []
-    for pod in facts.gpu_pods:
-        if pod.terminal or pod.is_daemon or not (pod.gpu_requests or pod.dra_devices):
-            continue
-        yield pod.ref
-        if any(map(is_verbs_network, fast_network_requests(pod.pod.spec))) and lacks_ipc_lock(pod):
-            unlocked.append(pod)
+    unlocked = facts.gpu_pods_where("memory not locked", _unlocked)
     for workload, pods in by_workload(facts, unlocked).items():
         resources = sorted({name for pod in pods for name in fast_network_requests(pod.pod.spec)})
         yield found(
@@ -50,6 +44,12 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             pods=of(names(pod.ref for pod in pods)),
             resources=of(resources, "spec.containers[].resources"),
         )
+
+
+def _unlocked(pod: PodFacts) -> bool:
+    if not (pod.gpu_requests or pod.dra_devices):
+        return False
+    return any(map(is_verbs_network, fast_network_requests(pod.pod.spec))) and lacks_ipc_lock(pod)
 
 
 RULE = Rule(

@@ -39,8 +39,9 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
     for item in facts.of_kind("Deployment"):
         ref = ref_of(item)
         yield ref
-        rollout, pods = rollout_of(item), pods_of.get(ref, [])
-        if rollout is None or rollout.unavailable or not template_gpus(item) or not pods:
+        pods = pods_of.get(ref, [])
+        rollout = rollout_of(item) if pods else None
+        if rollout is None or rollout.unavailable or not template_gpus(item):
             continue
         if any(pod.node_name is None for pod in pods) or _room(facts, pods[0]) or _may_grow(facts, pods):
             continue

@@ -25,25 +25,23 @@ from rules.checks._devices import SharedMemory, gpu_containers, mebi, shared_mem
 from rules.checks._kit import Value, found, names, note, of, short
 from rules.checks._workloads import by_workload
 from rules.engine import Rule
+from rules.facts import marks
 from rules.facts.cluster import ClusterFacts, PodFacts
 from rules.facts.objects import Container
-from rules.findings import Finding, ObjectRef, Severity
+from rules.findings import Finding, Severity
 from rules.policy import Policy
 
 _EVICTED = "exceeds the limit"
 _VOLUME = "EmptyDir volume"
 
 
-def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
+def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding]:
     """Yield one finding per workload."""
-    boundless: list[PodFacts] = []
+    boundless = {pod.ref: pod for pod in facts.gpu_pods_where("boundless shared memory", _boundless)}
     for pod in facts.gpu_pods:
-        yield pod.ref
-        if not (pod.gpu_requests or pod.dra_devices) or pod.is_daemon:
-            continue
-        if _evicted(facts, pod) or (not pod.terminal and _worst(pod)):
-            boundless.append(pod)
-    for workload, pods in by_workload(facts, boundless).items():
+        if (pod.gpu_requests or pod.dra_devices) and not pod.is_daemon and _evicted(facts, pod):
+            boundless[pod.ref] = pod
+    for workload, pods in by_workload(facts, boundless.values()).items():
         evicted = [pod for pod in pods if _evicted(facts, pod)]
         killed = [pod for pod in pods if _oom(pod)]
         worst = next(filter(None, map(_worst, pods)), None)
@@ -71,6 +69,10 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
         )
 
 
+def _boundless(pod: PodFacts) -> bool:
+    return bool(pod.gpu_requests or pod.dra_devices) and _worst(pod) is not None
+
+
 def _worst(pod: PodFacts) -> tuple[Container, SharedMemory] | None:
     """The first GPU container whose shared memory has no limit, or more than its own memory."""
     spec = pod.pod.spec
@@ -85,8 +87,11 @@ def _worst(pod: PodFacts) -> tuple[Container, SharedMemory] | None:
 
 
 def _evicted(facts: ClusterFacts, pod: PodFacts) -> bool:
+    events = facts.events_of(pod.ref)
+    if not events and not pod.marks & marks.SPEAKS:
+        return False
     messages = [pod.pod.status.message if pod.pod.status else None]
-    messages += [event.message or event.note for event in facts.events_of(pod.ref)]
+    messages += [event.message or event.note for event in events]
     return any(text and _VOLUME in text and _EVICTED in text for text in messages)
 
 

@@ -47,8 +47,9 @@ def check(facts: ClusterFacts, policy: Policy) -> Iterator[Finding | ObjectRef]:
             Severity.MEDIUM, *refs(alone), identity="self-managed spot nodes", nodes=names(refs(alone)), owner="self"
         )
     of_karpenter = [node for node in spot if _by_karpenter(node)]
-    controller = next((item for item in facts.of_kind("Deployment") if _is_karpenter(item)), None)
-    if of_karpenter and controller is not None and not _has_queue(controller):
+    controllers = (item for item in facts.of_kind("Deployment") if of_karpenter and _is_karpenter(item))
+    controller = next(controllers, None)
+    if controller is not None and not _has_queue(controller):
         ref = ObjectRef("Deployment", controller.metadata.namespace or "", controller.metadata.name)
         yield ref
         yield found(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -24,6 +24,7 @@ from rules.facts.groups import (
 )
 from rules.facts.images import ImageConfigs, ImageUse, gpu_images, reference
 from rules.facts.kinds import group_of
+from rules.facts.memo import ObjectMemo
 from rules.facts.model import GpuEvidence, GpuResource, NodeFacts, PodFacts, Sharing, SharingMode
 from rules.facts.objects import Container, Event, Node, OtherObject, Pod
 from rules.facts.pause import collector_paused
@@ -93,6 +94,25 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def gpu_pods(self) -> tuple[PodFacts, ...]:
         """Pods that ask for a GPU, or hold or may hold one in another way, finished ones included."""
         return tuple([pod for pod in self.pods if pod.gpu_requests or pod.other_gpu_claim])
+
+    def gpu_pods_where(self, key: str, keep: Callable[[PodFacts], object]) -> list[PodFacts]:
+        """Unfinished ones of :attr:`gpu_pods`, but for those that come with a node, of which ``keep`` is true, in no
+        certain order. It looks at the pod alone, and is asked once for every node that stays as it is."""
+
+        def on(node: NodeFacts) -> list[PodFacts]:
+            return [pod for pod in node.gpu_pods if not pod.is_daemon and keep(pod)]
+
+        found = [pod for node in self._nodes_with_gpu_pods for pod in node.remember(key, partial(on, node))]
+        return found + [pod for pod in self._loose_gpu_pods if not pod.terminal and not pod.is_daemon and keep(pod)]
+
+    @cached_property
+    def _nodes_with_gpu_pods(self) -> list[NodeFacts]:
+        return [node for node in self.nodes if node.gpu_pods]
+
+    @cached_property
+    def _loose_gpu_pods(self) -> list[PodFacts]:
+        """Those on no node that is here."""
+        return [pod for pod in self.gpu_pods if pod.node_name is None or pod.node_name not in self._nodes_by_name]
 
     @cached_property
     def unscheduled_pods(self) -> tuple[PodFacts, ...]:
@@ -210,6 +230,14 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             self._remembered[key] = make()
         return cast("Derived", self._remembered[key])
 
+    def remember_of(self, item: OtherObject, key: str, make: Callable[[OtherObject], Derived]) -> Derived:
+        """What ``make`` makes of one object and nothing else; later facts that hold the same object still know it."""
+        return self._memo.of(item, key, make)
+
+    @cached_property
+    def _memo(self) -> ObjectMemo:
+        return ObjectMemo()
+
     @cached_property
     def _remembered(self) -> dict[str, object]:
         return {}
@@ -251,6 +279,7 @@ class FactsBuilder:
     def __init__(self, name: str, prices: PriceBook) -> None:
         self._name = name
         self._deriver = Deriver(prices)
+        self._memo = ObjectMemo()
 
     @property
     def remembered_pods(self) -> int:
@@ -274,7 +303,8 @@ class FactsBuilder:
         kinds = frozenset(read_kinds)
         with collector_paused():
             derived = self._deriver.derive(nodes, pods, filed, kinds)
-        return ClusterFacts(
+        self._memo.keep(item for items in filed.values() for item in items)
+        facts = ClusterFacts(
             name=self._name,
             observed_at=observed_at,
             nodes=derived.nodes,
@@ -285,6 +315,8 @@ class FactsBuilder:
             unreadable=tuple(unreadable),
             api_groups=None if api_groups is None else frozenset(api_groups),
         )
+        facts.__dict__["_memo"] = self._memo  # instead of the empty one
+        return facts
 
 
 def build(

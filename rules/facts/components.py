@@ -286,8 +286,7 @@ def _workloads_known(row: ComponentRow, facts: "ClusterFacts") -> bool:
 def _workloads(facts: "ClusterFacts") -> Iterator[Seen]:
     for kind in _WORKLOADS:
         for item in facts.others.get(kind, ()):
-            names = (item.metadata.name, *_label_names(item.metadata.labels))
-            rows = _rows_of(names, tuple(map(repository, images_of(item))))
+            rows = facts.remember_of(item, "components", _rows_of_workload)
             if rows:
                 yield Seen(ref_of(item), rows, workload_health(item))
     owners: set[ObjectRef] = set()
@@ -316,6 +315,11 @@ def _workloads(facts: "ClusterFacts") -> Iterator[Seen]:
         rows = _rows_of((*own, *_label_names(pod.pod.metadata.labels)), images)
         if rows:
             yield Seen(pod.ref, rows, _pod_health(pod.pod))
+
+
+def _rows_of_workload(item: OtherObject) -> tuple[str, ...]:
+    names = (item.metadata.name, *_label_names(item.metadata.labels))
+    return _rows_of(names, tuple(map(repository, images_of(item))))
 
 
 def _owner(namespace: str, pod: Pod) -> ObjectRef:

@@ -7,7 +7,7 @@ follows from it, and it follows from the pod's own object alone.
 
 from rules.facts.groups import GROUP_MARKS, KUEUE_QUEUE, SCHEDULERS, TRAINING_KINDS, VOLCANO_JOBS
 from rules.facts.kinds import group_of
-from rules.facts.objects import ObjectMeta, OwnerReference, Pod
+from rules.facts.objects import ObjectMeta, OwnerReference, Pod, PodStatus
 
 GROUPED = 1
 """A label or controller of multi-node workloads (:func:`~rules.facts.groups.workload_groups`)."""
@@ -27,6 +27,9 @@ WAITS = 64
 
 RESERVES = 128
 """A namespace in which schedulers that split GPUs reserve them."""
+
+SPEAKS = 256
+"""A message of its own, or a container that waits or ended and may have left one."""
 
 RESERVING_NAMESPACES = ("kai-resource-reservation", "runai-reservation")
 EXEMPT_ANNOTATION = "gpu-advisor.io/exempt"
@@ -50,10 +53,23 @@ def marks_of(pod: Pod, controller: OwnerReference | None, phase: str) -> int:
             words = container.command or container.args
             if (container.image and AUTOSCALER in container.image) or (words and AUTOSCALER in words[0]):
                 found |= AUTOSCALES
-    if status is not None and status.nominatedNodeName:
-        found |= NOMINATED
+    if status is not None:
+        found |= _of_status(status)
     if phase == "Pending" and not (spec and spec.nodeName):
         found |= WAITS
+    return found
+
+
+def _of_status(status: PodStatus) -> int:
+    found = NOMINATED if status.nominatedNodeName else 0
+    if status.message:
+        found |= SPEAKS
+    for items in (status.containerStatuses, status.initContainerStatuses):
+        for item in items or ():
+            now, last = item.state, item.lastState
+            # Few containers have more than this: they run, and have never ended.
+            if (now is not None and now.running is None) or (last is not None and last.terminated is not None):
+                found |= SPEAKS
     return found
 
 

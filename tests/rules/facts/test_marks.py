@@ -6,6 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rules.checks._components import said_by
 from rules.exemptions import EXEMPT
 from rules.facts import marks
 from rules.facts.groups import CONTROLLERS, queue_systems, workload_groups
@@ -81,6 +82,29 @@ def test_nothing_is_lost_by_looking_at_marked_pods_only(made: list[Pod]) -> None
     assert facts.marked(marks.RESERVES) == tuple(pod for pod in every if pod.ref.namespace != "ml")
     elsewhere = {pod.ref for pod in every if pod.pod.spec and pod.pod.spec.schedulerName in ("volcano", "own")}
     assert elsewhere <= {pod.ref for pod in facts.marked(marks.SCHEDULED_ELSEWHERE)}
+
+
+STATES: tuple[dict[str, Any], ...] = (
+    {},
+    {"running": {}},
+    {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}},
+    {"waiting": {"reason": "PodInitializing"}},
+    {"terminated": {"exitCode": 1, "message": "driver/library version mismatch"}},
+)
+
+
+@given(st.sampled_from(STATES), st.sampled_from(STATES), st.sampled_from([None, "evicted"]), st.booleans())
+def test_a_pod_of_which_there_are_words_is_marked(
+    state: dict[str, Any], last: dict[str, Any], message: str | None, init: bool
+) -> None:
+    kind = "initContainerStatuses" if init else "containerStatuses"
+    status = {"message": message, kind: [{"name": "c", "state": state, "lastState": last}]}
+    made = {"metadata": {"name": "web-1"}, "spec": {"nodeName": "n1"}, "status": status}
+    pod = cluster((), [msgspec.convert(made, Pod)]).pods[0]
+    if any(said_by(pod)):
+        assert pod.marks & marks.SPEAKS
+    if state == {"running": {}} and last in ({}, {"running": {}}) and not message:
+        assert not pod.marks
 
 
 def test_every_controller_of_a_queueing_system_is_marked() -> None:
