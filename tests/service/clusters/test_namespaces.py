@@ -115,9 +115,7 @@ async def test_a_namespace_without_rights_is_named_with_the_line_to_add(
     (why,) = [item for item in found.unreadable if item.kind == "Pod"]
     assert why.reason == "forbidden"
     assert 'in the namespace "default"' in why.detail
-    assert (
-        'Role of that user in the namespace default: - {apiGroups: [""], resources: ["pods"]' in why.detail
-    )
+    assert 'Role of that user in the namespace default: - {apiGroups: [""], resources: ["pods"]' in why.detail
 
 
 async def test_a_cluster_that_cannot_be_reached_fails_as_a_whole(teams: FakeKubernetes, tmp_path: Path) -> None:
