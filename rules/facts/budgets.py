@@ -15,6 +15,7 @@ from rules.facts.model import PodFacts
 from rules.facts.objects import OtherObject
 from rules.findings import ObjectRef
 
+_NO_LABELS: Mapping[str, str] = {}
 _PERCENT = re.compile(r"(\d{1,3})%\Z")
 
 
@@ -61,8 +62,7 @@ def budgets(items: Iterable[OtherObject], pods: Iterable[PodFacts]) -> tuple[Bud
     """Budgets with the unfinished pods that they select."""
     found = tuple(items)
     labelled = _Labelled((item.metadata.namespace or "", (item.spec or {}).get("selector")) for item in found)
-    for pod in pods:
-        labelled.add(pod)
+    labelled.add(pods)
     return tuple(_budget(item, labelled) for item in found)
 
 
@@ -83,20 +83,24 @@ class _Labelled:
             else:
                 self._by_label.setdefault(namespace, {}).setdefault(first[0], {}).setdefault(first[1], [])
 
-    def add(self, pod: PodFacts) -> None:
-        """Sort a pod in where one of the selectors may want it."""
-        namespace = pod.ref.namespace
-        by_label = self._by_label.get(namespace)
-        every = self._every.get(namespace)
-        if (by_label is None and every is None) or pod.terminal:
-            return
-        if every is not None:
-            every.append(pod)
-        labels = pod.pod.metadata.labels or {}
-        for label, values in (by_label or {}).items():
-            members = values.get(labels.get(label))
-            if members is not None:
-                members.append(pod)
+    def add(self, pods: Iterable[PodFacts]) -> None:
+        """Sort pods in where one of the selectors may want them."""
+        wanted = {
+            namespace: (self._every.get(namespace), tuple(self._by_label.get(namespace, {}).items()))
+            for namespace in self._every.keys() | self._by_label.keys()
+        }
+        for pod in pods:
+            known = wanted.get(pod.ref.namespace)
+            if known is None or pod.terminal:
+                continue
+            every, by_label = known
+            if every is not None:
+                every.append(pod)
+            labels = pod.pod.metadata.labels or _NO_LABELS
+            for label, values in by_label:
+                members = values.get(labels.get(label))
+                if members is not None:
+                    members.append(pod)
 
     def selected(self, namespace: str, selector: object) -> tuple[PodFacts, ...]:
         """Pods of a namespace that a LabelSelector selects."""
