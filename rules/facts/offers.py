@@ -202,6 +202,28 @@ class Catalog(msgspec.Struct, frozen=True, dict=True):
             index.setdefault(offer.provider, []).append(offer)
         return index
 
+    def rows_of(self, provider: str, asked: Iterable["GpuAsked"]) -> Iterable[Row]:
+        """Offers of a provider whose GPU may be one that is asked for; all of them when none is."""
+        wanted = tuple(asked)
+        if not wanted:
+            return self.rows.get(provider, ())
+        by_model = self._rows_by_model.get(provider, {})
+        return [
+            row
+            for model, rows in by_model.items()
+            if any(one.names(model) is not False for one in wanted)
+            for row in rows
+        ]
+
+    @cached_property
+    def _rows_by_model(self) -> dict[str, dict[str | None, list[Row]]]:
+        index: dict[str, dict[str | None, list[Row]]] = {}
+        for provider, rows in self.rows.items():
+            own = index[provider] = {}
+            for row in rows:
+                own.setdefault(row.model, []).append(row)
+        return index
+
     def models(self, provider: str) -> tuple[str, ...]:
         """GPU models that price lists and documentation name, in alphabetical order; empty when none is known."""
         listed = {offer.gpu_model for offer in self._by_provider.get(provider, ())}
@@ -277,16 +299,22 @@ class GpuAsked(msgspec.Struct, frozen=True):
     model: str
     form: Form | None
 
+    def names(self, model: str | None) -> bool | None:
+        """Whether a row of this model, whatever its form, is meant; None where it does not tell the memory."""
+        if model is None:
+            return False
+        if model == self.model:
+            return True
+        wider = self.model.partition(" ")[0] if self.model.startswith(("a100 ", "a800 ", "v100 ")) else None
+        if wider is not None and model == wider:
+            return None
+        return model.startswith(f"{self.model} ") and self.model in ("a100", "a800", "v100")
+
     def is_(self, row: Row) -> bool | None:
         """Whether a row has this GPU; None where its list does not tell the memory or form that was asked for."""
-        if row.model is None:
-            return False
-        if row.model != self.model:
-            wider = self.model.partition(" ")[0] if self.model.startswith(("a100 ", "a800 ", "v100 ")) else None
-            if wider is not None and row.model == wider:
-                return None
-            if not row.model.startswith(f"{self.model} ") or self.model not in ("a100", "a800", "v100"):
-                return False
+        named = self.names(row.model)
+        if not named:
+            return named
         if self.form is None or row.form == self.form:
             return True
         return None if row.form is None else False

@@ -138,7 +138,7 @@ class Asked:
         """Offers that fit, and, where the price keeps all others out, the lowest price that is too high."""
         found: list[PricedOffer] = []
         too_dear: float | None = None
-        for row in self.catalog.rows.get(provider, ()):
+        for row in self.catalog.rows_of(provider, self.models):
             unknown = self._fits(row)
             if unknown is None:
                 continue
