@@ -1,7 +1,5 @@
 """Findings on record."""
 
-import base64
-import binascii
 import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -15,6 +13,7 @@ from rules.findings import Finding, Severity
 from service.clock import Ids
 from service.errors import CursorInvalid
 from service.judgement import Judged, Standing
+from service.store.cursors import packed, unpacked
 from service.store.tables import FindingRow
 from service.store.types import to_document
 from service.views import FindingPage, FindingState, FindingView, Reason
@@ -159,16 +158,11 @@ def view(row: FindingRow) -> FindingView:
 
 
 def _encoded(row: FindingRow, query: Query) -> str:
-    packed = msgspec.json.encode(_Cursor(query.mark(), row.severity_rank, row.id))
-    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    return packed(_Cursor(query.mark(), row.severity_rank, row.id))
 
 
 def _decoded(cursor: str, query: Query) -> _Cursor:
-    try:
-        packed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        decoded = msgspec.json.decode(packed, type=_Cursor)
-    except (binascii.Error, ValueError) as error:
-        raise CursorInvalid(cursor) from error
+    decoded = unpacked(cursor, _Cursor)
     if decoded.mark != query.mark() or not 0 <= decoded.rank <= Severity.CRITICAL.rank or "\x00" in decoded.id:
         raise CursorInvalid(cursor)
     return decoded

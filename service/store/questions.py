@@ -1,14 +1,12 @@
 """Questions on record: what stays unanswered, whether answers helped, and what a conversation was about."""
 
-import base64
-import binascii
 import hashlib
 import re
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 import msgspec
-from sqlalchemy import exists, func
+from sqlalchemy import exists
 from sqlmodel import col, select
 from sqlmodel.ext.asyncio.session import AsyncSession
 
@@ -16,6 +14,7 @@ from rules.answers import Answer, Previous, previous
 from rules.language import Language
 from service.clock import Ids
 from service.errors import AnswerUnknown, CursorInvalid, redact
+from service.store.cursors import packed, unpacked
 from service.store.tables import FeedbackRow, QuestionRow
 from service.store.types import to_document, without_nul
 from service.views import Unanswered, UnansweredPage, Why
@@ -112,7 +111,7 @@ async def unanswered(
     rows = rows[:limit]
     said = await _feedback(session, [row.id for row in rows])
     items = [_view(row, said.get(row.id, [])) for row in rows]
-    return UnansweredPage(items, _encoded(rows[-1].id) if more else None)
+    return UnansweredPage(items, packed(_Cursor(rows[-1].id)) if more else None)
 
 
 async def forget(session: AsyncSession, question_id: str) -> None:
@@ -128,15 +127,6 @@ async def forget(session: AsyncSession, question_id: str) -> None:
         await session.delete(given)
     await session.flush()
     await session.delete(row)
-
-
-async def counts(session: AsyncSession) -> dict[str, int]:
-    """How many questions of each outcome are on record, and how many answers helped or did not."""
-    outcomes = await session.exec(select(QuestionRow.outcome, func.count()).group_by(QuestionRow.outcome))
-    found = {str(outcome): int(number) for outcome, number in outcomes}
-    helped = await session.exec(select(FeedbackRow.helped, func.count()).group_by(col(FeedbackRow.helped)))
-    found |= {"helped" if yes else "not-helped": int(number) for yes, number in helped}
-    return found
 
 
 def unhelpful() -> Any:
@@ -168,16 +158,8 @@ def _view(row: QuestionRow, said: list[FeedbackRow]) -> Unanswered:
     )
 
 
-def _encoded(question_id: str) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(_Cursor(question_id))).decode().rstrip("=")
-
-
 def _decoded(cursor: str) -> str:
-    try:
-        packed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        decoded = msgspec.json.decode(packed, type=_Cursor)
-    except (binascii.Error, ValueError) as error:
-        raise CursorInvalid(cursor) from error
+    decoded = unpacked(cursor, _Cursor)
     if "\x00" in decoded.id:
         raise CursorInvalid(cursor)
     return decoded.id
